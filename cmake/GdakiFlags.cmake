@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+# One place for warnings and sanitizers. gdaki_target(<target>) applies them.
+set(GDAKI_WARNINGS -Wall -Wextra)
+if(GDAKI_WERROR)
+  list(APPEND GDAKI_WARNINGS -Werror)
+endif()
+
+set(GDAKI_SAN_FLAGS "")
+if(GDAKI_SANITIZE)
+  set(GDAKI_SAN_FLAGS -fsanitize=${GDAKI_SANITIZE} -fno-omit-frame-pointer)
+  if(GDAKI_SANITIZE MATCHES "undefined")
+    list(APPEND GDAKI_SAN_FLAGS -fno-sanitize-recover=undefined)
+  endif()
+  add_compile_options(${GDAKI_SAN_FLAGS})
+  add_link_options(${GDAKI_SAN_FLAGS})
+endif()
+
+function(gdaki_target target)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:${GDAKI_WARNINGS}>
+                                           $<$<COMPILE_LANGUAGE:CXX>:${GDAKI_WARNINGS}>)
+  target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+endfunction()

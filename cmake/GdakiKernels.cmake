@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+# Finds nvcc once. Kernel sources (.cu) are compiled twice: for `cpu` through gdaki-nvcc (always) and for `cuda` through nvcc (when found).
+set(GDAKI_NVCC "")
+if(NOT GDAKI_CUDA STREQUAL "OFF")
+  find_program(GDAKI_NVCC_PROGRAM nvcc HINTS ENV CUDA_HOME PATHS /usr/local/cuda/bin PATH_SUFFIXES bin)
+  if(GDAKI_NVCC_PROGRAM)
+    set(GDAKI_NVCC "${GDAKI_NVCC_PROGRAM}")
+  elseif(GDAKI_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "GDAKI_CUDA=ON, but no nvcc was found: put it on PATH or set CUDA_HOME")
+  endif()
+endif()
+if(GDAKI_NVCC)
+  message(STATUS "CUDA kernels: ${GDAKI_NVCC}")
+else()
+  message(STATUS "CUDA kernels: not built (no nvcc); the cpu executor needs none")
+endif()

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The software NIC's engine: objects, their life, and the entry points that drive them.
+ *
+ * Callers: prm/ and verbs/ (control path), port/ (who drives it), tests and simulations. The engine owns no thread, no
+ * socket and no clock: time, doorbells and arriving bursts go in; bursts, memory accesses and completions come out.
+ *
+ * Concurrency: one sn_port is one lock domain. Every function below needs the port's lock (sn_port_lock) unless its
+ * comment says otherwise; sn_port_run takes it by itself, with a try-lock. Several NICs in a port share the lock, so
+ * that in-process delivery is a plain function call.
+ *
+ * Errors: 0 or negative errno. `struct sn_err` (errors.h) carries what was attempted, on which object, which value.
+ */
+#ifndef SOFTNIC_NIC_H
+#define SOFTNIC_NIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct sn_port; /* NICs driven together: one lock, one thread at most */
+struct sn_nic;  /* one device */
+struct sn_wire; /* wire/wire.h */
+
+enum sn_link { SN_LINK_ETHERNET = 0, SN_LINK_INFINIBAND = 1 };
+enum sn_space { SN_SPACE_HOST = 0, SN_SPACE_GPU = 1 }; /* GPU: reached by the copy engine only */
+
+/* A piece of memory that the NIC reaches. `addr` is what a WQE or the CPU would use. Ownership stays with the caller. */
+struct sn_span {
+    void *addr;
+    size_t length; /* bytes */
+    enum sn_space space;
+};
+
+/* ---- port ---------------------------------------------------------------------------------------------------- */
+
+struct sn_port_config {
+    uint64_t (*now)(void *arg); /* ns, monotonic; NULL: CLOCK_MONOTONIC. Simulations inject virtual time here */
+    void *now_arg;
+    bool no_thread; /* never start a thread: somebody calls sn_port_run (tests, simulation) */
+};
+
+int sn_port_create(const struct sn_port_config *config, struct sn_port **out);
+void sn_port_destroy(struct sn_port *port); /* all NICs destroyed before */
+void sn_port_lock(struct sn_port *port);
+void sn_port_unlock(struct sn_port *port);
+
+/*
+ * One bounded turn: looks at doorbells, executes WQEs, delivers bursts, fires timers. Takes the lock with a try-lock.
+ * Returns the amount of work done (0: nothing to do), or -EBUSY when somebody else is driving. Call without the lock.
+ */
+int sn_port_run(struct sn_port *port);
+
+/* Wakes the port's thread if it sleeps; one relaxed load when it does not. Any thread, no lock. */
+void sn_port_wake(struct sn_port *port);
+
+/* ---- device -------------------------------------------------------------------------------------------------- */
+
+struct sn_nic_config {
+    const char *name; /* "softnic0", copied */
+    enum sn_link link;
+    uint8_t gid[4][16]; /* GID table, index 0.. ; network order */
+    uint8_t gid_count;
+    uint8_t mac[6];
+    uint16_t lid;
+    uint8_t slot;      /* process slot 1..255: the top 8 bits of every QPN of this process */
+    uint64_t seed;     /* of keys and QP numbers; 0: from getrandom */
+    uint32_t max_uars; /* 0: 4096 */
+};
+
+int sn_nic_create(struct sn_port *port, const struct sn_nic_config *config, struct sn_nic **out);
+int sn_nic_destroy(struct sn_nic *nic); /* frees every object left; pending work is dropped */
+struct sn_port *sn_nic_port(struct sn_nic *nic);
+const struct sn_nic_config *sn_nic_get_config(const struct sn_nic *nic);
+
+/* ---- protection domains and memory keys ------------------------------------------------------------------------ */
+
+int sn_pd_create(struct sn_nic *nic, uint32_t *pdn);
+int sn_pd_destroy(struct sn_nic *nic, uint32_t pdn); /* -EBUSY while a key or queue uses it */
+
+enum sn_access { /* same values as IBV_ACCESS_* */
+    SN_ACCESS_LOCAL_WRITE = 1 << 0,
+    SN_ACCESS_REMOTE_WRITE = 1 << 1,
+    SN_ACCESS_REMOTE_READ = 1 << 2,
+    SN_ACCESS_REMOTE_ATOMIC = 1 << 3,
+};
+
+struct sn_mkey_attr {
+    uint32_t pdn;
+    uint32_t access;     /* enum sn_access; other IBV_ACCESS_* bits are ignored here */
+    uint64_t iova;       /* address that WQEs use for the first byte */
+    struct sn_span span; /* where the bytes are; length is the key's length */
+};
+
+/* One key serves as lkey and rkey, as on ConnectX. The value is unpredictable and never 0. */
+int sn_mkey_create(struct sn_nic *nic, const struct sn_mkey_attr *attr, uint32_t *key);
+int sn_mkey_destroy(struct sn_nic *nic, uint32_t key); /* waits until no access is in flight; -ENOENT */
+
+/* ---- doorbell registers ---------------------------------------------------------------------------------------- */
+
+/*
+ * A UAR: registers lie 64 bytes apart in one region (so that looking at all of them is cheap). `reg` is the 64-byte
+ * register that 8-byte doorbells and BlueFlame writes go to; `dbrless` is the register that QPs without a doorbell
+ * record use (on a ConnectX: page base + 0x600). Several queues may share a register.
+ */
+struct sn_uar {
+    uint32_t index; /* the "page id" */
+    void *reg;      /* 64 bytes, 64-byte aligned; stable until sn_uar_free */
+    void *dbrless;  /* 64 bytes, 64-byte aligned */
+    void *base;     /* reg == base + 0x800 and dbrless == base + 0x600 in a virtual page of its own (may be NULL until mapped) */
+};
+
+int sn_uar_alloc(struct sn_nic *nic, struct sn_uar *out);
+int sn_uar_free(struct sn_nic *nic, uint32_t index); /* legal while queues use it: they keep it alive */
+
+/* ---- completion queues ----------------------------------------------------------------------------------------- */
+
+struct sn_cq_attr {
+    struct sn_span ring;     /* 2^log_size entries of cqe_size bytes */
+    uint8_t log_size;
+    uint16_t cqe_size;       /* 64 or 128 */
+    bool collapsed;          /* cc: every CQE is written to slot 0 */
+    bool overrun_ignore;     /* oi: the consumer index is not looked at */
+    struct sn_span record;   /* 8 bytes: word 0 consumer index, word 1 arm; may be empty (length 0) with overrun_ignore */
+    uint32_t uar;
+    uint32_t eqn;
+};
+
+int sn_cq_create(struct sn_nic *nic, const struct sn_cq_attr *attr, uint32_t *cqn);
+int sn_cq_destroy(struct sn_nic *nic, uint32_t cqn); /* -EBUSY while a QP uses it */
+/* CQEs written since creation (32 bits): what WAIT compares with. */
+int sn_cq_producer(struct sn_nic *nic, uint32_t cqn, uint32_t *count);
+
+/* ---- queue pairs and shared receive queues ----------------------------------------------------------------------- */
+
+enum sn_qp_state { SN_QP_RST = 0, SN_QP_INIT = 1, SN_QP_RTR = 2, SN_QP_RTS = 3, SN_QP_SQER = 4, SN_QP_SQD = 5, SN_QP_ERR = 6 };
+enum sn_service { SN_SERVICE_RC = 0, SN_SERVICE_UC = 1, SN_SERVICE_UD = 3 };
+
+struct sn_qp_attr {
+    enum sn_service service;
+    uint32_t pdn;
+    uint32_t user_index; /* 24 bits */
+    bool no_sq;
+    uint8_t log_sq_size; /* log2 of 64-byte WQE basic blocks */
+    struct sn_span sq;   /* 2^log_sq_size * 64 bytes */
+    uint32_t cqn_snd;
+    enum { SN_RQ_NONE, SN_RQ_REGULAR, SN_RQ_SRQ } rq_kind;
+    uint8_t log_rq_size;   /* log2 entries */
+    uint8_t log_rq_stride; /* log2 bytes, >= 4 */
+    struct sn_span rq;
+    uint32_t cqn_rcv;
+    uint32_t srqn;
+    struct sn_span record; /* 8 bytes: word 0 receive counter, word 1 send counter (BE32 of index & 0xffff) */
+    bool no_send_record;   /* send_dbr_mode 1: the producer index comes from the dbrless register only */
+    uint32_t uar;
+};
+
+int sn_qp_create(struct sn_nic *nic, const struct sn_qp_attr *attr, uint32_t *qpn); /* state RST */
+int sn_qp_destroy(struct sn_nic *nic, uint32_t qpn);
+
+/* What the state commands carry; `mask` says which fields are given. PRM names. */
+enum sn_qp_field {
+    SN_QPF_PKEY_INDEX = 1 << 0,
+    SN_QPF_PORT = 1 << 1,
+    SN_QPF_RWE = 1 << 2,
+    SN_QPF_RRE = 1 << 3,
+    SN_QPF_RAE = 1 << 4, /* rae and atomic_mode */
+    SN_QPF_MTU = 1 << 5,
+    SN_QPF_RCV_PSN = 1 << 6,
+    SN_QPF_SND_PSN = 1 << 7,
+    SN_QPF_REMOTE = 1 << 8, /* remote_qpn */
+    SN_QPF_PATH = 1 << 9,   /* address path */
+    SN_QPF_MIN_RNR = 1 << 10,
+    SN_QPF_ACK_TIMEOUT = 1 << 11,
+    SN_QPF_RETRY = 1 << 12,
+    SN_QPF_RNR_RETRY = 1 << 13,
+    SN_QPF_SRA = 1 << 14, /* log_sra_max: reads/atomics as initiator */
+    SN_QPF_RRA = 1 << 15, /* log_rra_max: reads/atomics as responder */
+    SN_QPF_MSG_MAX = 1 << 16,
+};
+
+struct sn_path {
+    uint8_t dgid[16];
+    uint8_t sgid_index;
+    uint8_t hop_limit, traffic_class, dscp, sl, stat_rate;
+    uint32_t flow_label;
+    uint16_t rlid, udp_sport;
+    uint8_t rmac[6];
+    bool grh;
+};
+
+struct sn_qp_params {
+    uint16_t pkey_index;
+    uint8_t port;
+    bool rwe, rre, rae;
+    uint8_t atomic_mode;
+    uint8_t mtu; /* 1..5: 256..4096 */
+    uint8_t log_msg_max;
+    uint32_t rcv_psn, snd_psn; /* 24 bits */
+    uint32_t remote_qpn;
+    struct sn_path path;
+    uint8_t min_rnr, ack_timeout, retry_count, rnr_retry, log_sra_max, log_rra_max;
+};
+
+/* Runs a transition; -EINVAL for a pair of states that the specification does not allow (IBTA vol. 1, 10.3.1). */
+int sn_qp_modify(struct sn_nic *nic, uint32_t qpn, enum sn_qp_state to, const struct sn_qp_params *params, uint32_t mask);
+
+/* First error of a QP since it last left RST; has_error false: none. Kept until the next move to RST. */
+struct sn_qp_error {
+    bool has_error;
+    uint8_t syndrome, vendor_err_synd, hw_err_synd, hw_synd_type;
+    uint8_t opcode;       /* of the WQE, or of the packet at the responder */
+    uint16_t wqe_counter;
+    bool responder;       /* seen on the receive side */
+};
+
+int sn_qp_query(struct sn_nic *nic, uint32_t qpn, enum sn_qp_state *state, struct sn_qp_params *params,
+                struct sn_qp_attr *attr, struct sn_qp_error *error); /* any out pointer may be NULL */
+
+struct sn_srq_attr {
+    uint32_t pdn;
+    uint8_t log_size;   /* log2 entries */
+    uint8_t log_stride; /* log2 bytes */
+    bool cyclic;        /* contiguous ring; false: linked list (first 16 bytes of a WQE name the next) */
+    struct sn_span ring;
+    struct sn_span record; /* 4 bytes: receive counter */
+};
+
+int sn_srq_create(struct sn_nic *nic, const struct sn_srq_attr *attr, uint32_t *srqn);
+int sn_srq_destroy(struct sn_nic *nic, uint32_t srqn); /* -EBUSY while a QP uses it */
+
+/* ---- wires ----------------------------------------------------------------------------------------------------- */
+
+struct sn_burst; /* wire/burst.h */
+
+/*
+ * A burst for a QP of `nic` has arrived (addressing already checked by the wire against the NIC's GIDs). Everything in
+ * *burst is untrusted and is checked here. Payload references stay valid until the call returns.
+ */
+void sn_nic_receive(struct sn_nic *nic, const struct sn_burst *burst);
+
+/* Wire for destinations outside this port. In-process destinations never reach it. NULL detaches. */
+void sn_port_attach_wire(struct sn_port *port, struct sn_wire *wire);
+
+/* A peer process died (its wire hung up): QPs connected to its slot retry and then fail, as if cables were cut. */
+void sn_port_peer_gone(struct sn_port *port, const uint8_t gid[16], uint8_t slot);
+
+/* NIC of this port that owns a GID, or NULL. */
+struct sn_nic *sn_port_find_nic(struct sn_port *port, const uint8_t gid[16]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
