@@ -51,6 +51,7 @@ struct gdaki_gpu_ops {
     int (*pointer_space)(const void *ptr, enum gdaki_gpu_space *space); /* never fails for host memory */
     int (*dmabuf_fd)(void *ptr, size_t size, int *fd); /* -EOPNOTSUPP */
     int (*synchronize)(void); /* whole device: waits for running kernels */
+    const char *(*last_error)(void); /* this thread's last failure: which driver call, which value, why; "" if none */
 };
 
 /*
