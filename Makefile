@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+# The front door: everything a person types. CMake and Ninja do the work; `make help` lists the targets.
+BUILD  ?= build
+JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
+PREFIX ?= /usr/local
+DESTDIR ?=
+CMAKE_FLAGS ?=
+# Extra arguments for ctest, for instance TEST_ARGS="-R softnic".
+TEST_ARGS ?=
+
+NINJA = cmake --build $(1) --parallel $(JOBS)
+CONFIGURE = scripts/configure.sh
+RUN_TESTS = JOBS=$(JOBS) scripts/run-tests.sh
+SANITIZERS = asan ubsan tsan
+SANITIZE_asan = address
+SANITIZE_ubsan = undefined
+SANITIZE_tsan = thread
+
+.DEFAULT_GOAL := all
+.PHONY: all help deps demo test bench $(SANITIZERS) aarch64 install lint format clean distclean newcomer
+
+all: ## build everything into build/
+	@scripts/install-deps.sh --check build
+	@$(CONFIGURE) $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_FLAGS)
+	@$(call NINJA,$(BUILD))
+
+deps: ## install the Debian packages that building, testing and the demo need
+	@scripts/install-deps.sh build demo
+
+demo: deps ## two processes whose kernels put data through the software NIC; a table and a picture
+	@$(MAKE) --no-print-directory all
+	@scripts/demo.sh $(BUILD)
+
+test: deps ## build and run every test
+	@$(MAKE) --no-print-directory all
+	@$(RUN_TESTS) $(BUILD) $(TEST_ARGS)
+
+bench: deps ## benchmarks beside their floors (cache-line round trip, memcpy)
+	@$(MAKE) --no-print-directory all
+	@scripts/bench.sh $(BUILD)
+
+# CUDA compiles are left out here: a sanitizer does not see device code, and nvcc costs minutes.
+$(SANITIZERS): ## the test suite under AddressSanitizer, UBSan, ThreadSanitizer (build-asan/ and so on)
+	@scripts/install-deps.sh build
+	@$(CONFIGURE) build-$@ -DGDAKI_SANITIZE=$(SANITIZE_$@) -DGDAKI_CUDA=OFF $(CMAKE_FLAGS)
+	@$(call NINJA,build-$@)
+	@$(RUN_TESTS) build-$@ $(TEST_ARGS)
+
+aarch64: ## cross-build for 64-bit Arm; the unit tests run under qemu-user
+	@scripts/install-deps.sh build aarch64
+	@scripts/aarch64-sysroot.sh build-aarch64/sysroot
+	@GDAKI_SYSROOT=$(CURDIR)/build-aarch64/sysroot $(CONFIGURE) build-aarch64 -DGDAKI_CUDA=OFF \
+	    -DCMAKE_TOOLCHAIN_FILE=$(CURDIR)/cmake/aarch64-linux-gnu.cmake \
+	    -DGDAKI_SYSROOT=$(CURDIR)/build-aarch64/sysroot $(CMAKE_FLAGS)
+	@$(call NINJA,build-aarch64)
+	@$(RUN_TESTS) build-aarch64 $(TEST_ARGS)
+
+install: ## install below PREFIX (default /usr/local), with DESTDIR in front
+	@scripts/install-deps.sh --check build
+	@$(CONFIGURE) $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_FLAGS)
+	@$(call NINJA,$(BUILD))
+	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) >$(BUILD)/install.log || { cat $(BUILD)/install.log; exit 1; }
+	@echo "installed below $(DESTDIR)$(PREFIX); the list is $(BUILD)/install_manifest.txt"
+
+lint: ## shellcheck, codespell, house rules
+	@scripts/install-deps.sh lint
+	@scripts/check-shell.sh
+	@scripts/check-spelling.sh
+	@scripts/check-tree.sh
+
+format: ## clang-format over the C, C++ and CUDA sources
+	@git ls-files '*.c' '*.h' '*.cpp' '*.cu' '*.cuh' | xargs clang-format -i
+
+newcomer: ## prove the first ten minutes: a bare Debian 12 chroot runs make demo and make test (needs root, debootstrap)
+	@scripts/newcomer-chroot.sh
+
+clean: ## remove the build folders
+	@rm -rf $(BUILD) $(addprefix build-,$(SANITIZERS)) build-aarch64
+
+distclean: clean
+
+help: ## this list
+	@awk -F':.*## ' '/^[a-z$$(][^:]*:.*## /{ t = $$1; if (t ~ /SANITIZERS/) t = "asan ubsan tsan"; printf "  make %-18s %s\n", t, $$2 }' Makefile
+	@echo; echo "  variables: BUILD=build JOBS=nproc PREFIX=/usr/local DESTDIR= CMAKE_FLAGS= TEST_ARGS="

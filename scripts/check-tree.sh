@@ -1,0 +1,58 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# House rules that a compiler does not check: licence lines, file sizes, nothing of one machine in the tree, every
+# environment variable documented. Prints each offence as FILE: what, and fails when there is one.
+set -eu
+cd "$(dirname "$0")/.."
+list=$(mktemp)
+offences=$(mktemp)
+trap 'rm -f "$list" "$offences"' EXIT
+
+# Tracked files and new ones that git would not ignore; without git (a source archive), everything but build folders.
+if ! git ls-files --cached --others --exclude-standard >"$list" 2>/dev/null || [ ! -s "$list" ]; then
+    find . -type d \( -name .git -o -name 'build*' -o -name ci-logs -o -name .venv \) -prune -o -type f -print | sed 's|^\./||' >"$list"
+fi
+sort -u -o "$list" "$list"
+existing=$(mktemp)
+while read -r file; do [ -f "$file" ] && echo "$file"; done <"$list" >"$existing" || true
+mv "$existing" "$list"
+
+# Data and pictures carry no licence line of their own; LICENSE is the licence.
+text_files() { grep -vE '^LICENSE$|\.(png|svg|json|csv|tsv|dat|log|bin|hex|xml)$|^\.gitignore$|^\.git' "$list"; }
+code_files() { grep -E '\.(c|h|cc|cpp|cu|cuh|hpp|S|sh|py|cmake|in|map)$|(^|/)(CMakeLists\.txt|Makefile|run)$' "$list" || true; }
+
+text_files | while read -r file; do
+    head -n 3 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' || echo "$file: no SPDX line in its first three lines"
+done >>"$offences"
+
+code_files | while read -r file; do
+    lines=$(wc -l <"$file")
+    [ "$lines" -le 900 ] || echo "$file: $lines lines; the limit is 900"
+done >>"$offences"
+
+# Words that tell where somebody worked. The brackets keep this line from finding itself.
+machine='/wor[k]/|/roo[t]/|/home/[a-z]|/tmp/(build|bash|gdaki)-|gdaki-(brief|notes)|artifact[-]?registry|deb[.]debian|pypi[.]org|files[.]pythonhosted|Co-Authored[-]By|\b[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}:(80|3128|8080)\b'
+text_files | tr '\n' '\0' | xargs -0 grep -nIE "$machine" /dev/null 2>/dev/null | grep -vE '^scripts/check-tree\.sh:' |
+    sed 's/$/   <- names a machine or a registry/' >>"$offences" || true
+
+# Spacing: no tabs in C, no blanks at the end of a line.
+code_files | grep -E '\.(c|h|cc|cpp|cu|cuh|hpp)$' | while read -r file; do
+    if grep -nP '\t' "$file" | head -n 1 | grep -q .; then echo "$file: has a tab"; fi
+    if grep -nP '[ \t]+$' "$file" | head -n 1 | grep -q .; then echo "$file: has blanks at the end of a line"; fi
+done >>"$offences"
+
+# Environment variables: whatever the code reads must stand in docs/environment.md. Names of ours in quotes count wherever
+# they are (tables feed getenv too), other names when they are getenv's argument.
+variables=$(grep -E '^(src|include|tools|examples)/' "$list" | tr '\n' '\0' |
+    xargs -0 grep -hoE '"(GDAKI|SOFTNIC)_[A-Z0-9_]+"|getenv\( *"[A-Z0-9_]+"' /dev/null 2>/dev/null |
+    sed 's/^[^"]*"//; s/"$//' | sort -u || true)
+for variable in $variables; do
+    grep -qw "$variable" docs/environment.md 2>/dev/null || echo "docs/environment.md: $variable is read by the code and not listed"
+done >>"$offences"
+
+if [ -s "$offences" ]; then
+    cat "$offences"
+    echo "check-tree: $(wc -l <"$offences") offences in $(wc -l <"$list") files"
+    exit 1
+fi
+echo "check-tree: $(wc -l <"$list") files clean"
