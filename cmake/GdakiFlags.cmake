@@ -21,3 +21,17 @@ function(gdaki_target target)
   target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
 endfunction()
+
+# gdaki_test(<target or name> [COMMAND <command>...]): a test under CTest by the tree's rules. Exit code 77 is a skip
+# (print "SKIP: reason" first); a hang is ended after five minutes.
+function(gdaki_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "COMMAND")
+  if(NOT arg_COMMAND)
+    set(arg_COMMAND ${name})
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  add_test(NAME ${name} COMMAND ${arg_COMMAND})
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT ${arg_TIMEOUT})
+endfunction()
