@@ -21,7 +21,7 @@ SANITIZE_tsan = thread
 
 all: ## build everything into build/
 	@scripts/install-deps.sh --check build
-	@$(CONFIGURE) $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_FLAGS)
+	@$(CONFIGURE) $(BUILD) -DCMAKE_INSTALL_PREFIX="$(PREFIX)" $(CMAKE_FLAGS)
 	@$(call NINJA,$(BUILD))
 
 deps: ## install the Debian packages that building, testing and the demo need
@@ -49,15 +49,15 @@ $(SANITIZERS): ## the test suite under AddressSanitizer, UBSan, ThreadSanitizer 
 aarch64: ## cross-build for 64-bit Arm; the unit tests run under qemu-user
 	@scripts/install-deps.sh build aarch64
 	@scripts/aarch64-sysroot.sh build-aarch64/sysroot
-	@GDAKI_SYSROOT=$(CURDIR)/build-aarch64/sysroot $(CONFIGURE) build-aarch64 -DGDAKI_CUDA=OFF \
-	    -DCMAKE_TOOLCHAIN_FILE=$(CURDIR)/cmake/aarch64-linux-gnu.cmake \
-	    -DGDAKI_SYSROOT=$(CURDIR)/build-aarch64/sysroot $(CMAKE_FLAGS)
+	@$(CONFIGURE) build-aarch64 -DGDAKI_CUDA=OFF \
+	    -DCMAKE_TOOLCHAIN_FILE="$(CURDIR)/cmake/aarch64-linux-gnu.cmake" \
+	    -DGDAKI_SYSROOT="$(CURDIR)/build-aarch64/sysroot" $(CMAKE_FLAGS)
 	@$(call NINJA,build-aarch64)
 	@$(RUN_TESTS) build-aarch64 $(TEST_ARGS)
 
 install: ## install below PREFIX (default /usr/local), with DESTDIR in front
 	@scripts/install-deps.sh --check build
-	@$(CONFIGURE) $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) $(CMAKE_FLAGS)
+	@$(CONFIGURE) $(BUILD) -DCMAKE_INSTALL_PREFIX="$(PREFIX)" $(CMAKE_FLAGS)
 	@$(call NINJA,$(BUILD))
 	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) >$(BUILD)/install.log || { cat $(BUILD)/install.log; exit 1; }
 	@echo "installed below $(DESTDIR)$(PREFIX); the list is $(BUILD)/install_manifest.txt"
