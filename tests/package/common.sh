@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2034  # the variables are for whoever sources this
+# Sourced by the package tests. PKG_ROOT is the DESTDIR, PKG_PREFIX what stands below it.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd -P)
+prefix="$PKG_ROOT$PKG_PREFIX"
+libdir="$prefix/$PKG_LIBDIR"
+include="$prefix/include"
+work="$PKG_WORK/$(basename "$0" .sh)"
+failures=0
+
+fail() { # one finding; the test goes on and fails at the end
+    echo "FAIL: $*"
+    failures=$((failures + 1))
+}
+
+quietly() { # command: shown only if it fails
+    "$@" >"$work/log" 2>&1 || {
+        fail "$*"
+        cat "$work/log"
+        return 1
+    }
+}
+
+finish() { # what was looked at
+    if [ "$failures" -gt 0 ]; then
+        echo "$failures failures"
+        exit 1
+    fi
+    echo "$*: fine"
+}
+
+rm -rf "$work"
+mkdir -p "$work"
