@@ -89,9 +89,9 @@ for step in $steps; do
         run "a clean tree" inside sh -c 'cd /srv/gdaki && git status --porcelain && test -z "$(git status --porcelain)"'
         ;;
     user) # not root, another place, nothing left to install
-        inside useradd -m newcomer
-        inside cp -r /srv/gdaki "/home/newcomer/my gdaki"
-        inside chown -R newcomer "/home/newcomer/my gdaki"
+        inside useradd -m -d /srv/newcomer newcomer
+        inside cp -r /srv/gdaki "/srv/newcomer/my gdaki"
+        inside chown -R newcomer "/srv/newcomer/my gdaki"
         run "make as a user" inside su newcomer -c 'cd "$HOME/my gdaki" && make && make install DESTDIR="$HOME/into" PREFIX=/usr'
         ;;
     *) fail "unknown step '$step'" ;;

@@ -3,6 +3,7 @@
 # The README's kernel compiles as it stands there: with the installed gdaki-nvcc, and with nvcc where it is found.
 # shellcheck source=tests/package/common.sh
 . "$(dirname "$0")/common.sh"
+# shellcheck disable=SC2016  # backquotes of Markdown
 sed -n '/^```cuda$/,/^```$/p' "$here/../../README.md" | sed '1d;$d' >"$work/readme.cu"
 [ "$(wc -l <"$work/readme.cu")" -gt 10 ] || fail "no CUDA block in README.md"
 [ "$(wc -l <"$work/readme.cu")" -le 24 ] || fail "the README's example has grown beyond a glance"
