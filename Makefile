@@ -8,7 +8,7 @@ CMAKE_FLAGS ?=
 # Extra arguments for ctest, for instance TEST_ARGS="-R softnic".
 TEST_ARGS ?=
 
-NINJA = cmake --build $(1) --parallel $(JOBS)
+BUILD_IN = JOBS=$(JOBS) scripts/build.sh
 CONFIGURE = scripts/configure.sh
 RUN_TESTS = JOBS=$(JOBS) scripts/run-tests.sh
 SANITIZERS = asan ubsan tsan
@@ -22,7 +22,7 @@ SANITIZE_tsan = thread
 all: ## build everything into build/
 	@scripts/install-deps.sh --check build
 	@$(CONFIGURE) $(BUILD) -DCMAKE_INSTALL_PREFIX="$(PREFIX)" $(CMAKE_FLAGS)
-	@$(call NINJA,$(BUILD))
+	@$(BUILD_IN) $(BUILD)
 
 deps: ## install the Debian packages that building, testing and the demo need
 	@scripts/install-deps.sh build demo
@@ -43,7 +43,7 @@ bench: deps ## benchmarks beside their floors (cache-line round trip, memcpy)
 $(SANITIZERS): ## the test suite under AddressSanitizer, UBSan, ThreadSanitizer (build-asan/ and so on)
 	@scripts/install-deps.sh build
 	@$(CONFIGURE) build-$@ -DGDAKI_SANITIZE=$(SANITIZE_$@) -DGDAKI_CUDA=OFF $(CMAKE_FLAGS)
-	@$(call NINJA,build-$@)
+	@$(BUILD_IN) build-$@
 	@$(RUN_TESTS) build-$@ $(TEST_ARGS)
 
 aarch64: ## cross-build for 64-bit Arm; the unit tests run under qemu-user
@@ -52,13 +52,13 @@ aarch64: ## cross-build for 64-bit Arm; the unit tests run under qemu-user
 	@$(CONFIGURE) build-aarch64 -DGDAKI_CUDA=OFF \
 	    -DCMAKE_TOOLCHAIN_FILE="$(CURDIR)/cmake/aarch64-linux-gnu.cmake" \
 	    -DGDAKI_SYSROOT="$(CURDIR)/build-aarch64/sysroot" $(CMAKE_FLAGS)
-	@$(call NINJA,build-aarch64)
+	@$(BUILD_IN) build-aarch64
 	@$(RUN_TESTS) build-aarch64 $(TEST_ARGS)
 
 install: ## install below PREFIX (default /usr/local), with DESTDIR in front
 	@scripts/install-deps.sh --check build
 	@$(CONFIGURE) $(BUILD) -DCMAKE_INSTALL_PREFIX="$(PREFIX)" $(CMAKE_FLAGS)
-	@$(call NINJA,$(BUILD))
+	@$(BUILD_IN) $(BUILD)
 	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) >$(BUILD)/install.log || { cat $(BUILD)/install.log; exit 1; }
 	@echo "installed below $(DESTDIR)$(PREFIX); the list is $(BUILD)/install_manifest.txt"
 
