@@ -14,6 +14,7 @@ fi
 rm -rf "$dir"
 mkdir -p "$dir/apt/lists/partial" "$dir/apt/archives/partial" "$dir/debs"
 dir=$(cd "$dir" && pwd -P)
+stamp="$dir/.complete"
 touch "$dir/apt/status"
 log="$dir/apt/log"
 
