@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The SDK's flat spelling of host/doca_gpunetio.h. */
+#include "host/doca_gpunetio.h"
