@@ -17,7 +17,11 @@ compile() { # label command...
     }
 }
 compilers="$CXX"
-if command -v clang++ >/dev/null; then compilers="$compilers clang++"; fi
+if command -v clang++ >/dev/null; then
+    compilers="$compilers clang++"
+else
+    skip_case "headers with clang++" "no clang++ here"
+fi
 
 find "$include" -name '*.h' | sort >"$work/plain"
 find "$include" -name '*.cuh' | sort >"$work/device"

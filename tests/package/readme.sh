@@ -12,5 +12,7 @@ with=gdaki-nvcc
 if [ -n "$PKG_NVCC" ]; then
     quietly "$PKG_NVCC" -std=c++17 -arch=sm_90 -I "$include" -c "$work/readme.cu" -o "$work/cuda.o" || true
     with="gdaki-nvcc and nvcc"
+else
+    skip_case "README kernel with nvcc" "no nvcc here"
 fi
 finish "README kernel with $with"
