@@ -23,23 +23,32 @@ else
     skip_case "headers with clang++" "no clang++ here"
 fi
 
-find "$include" -name '*.h' | sort >"$work/plain"
+find "$include" -name '*.h' -o -name '*.hpp' | sort >"$work/plain"
 find "$include" -name '*.cuh' | sort >"$work/device"
 while read -r header; do
     name=${header#"$include"/}
-    # As the reference's headers do, some expect the verbs types to be there: they include them themselves here.
     printf '#include "%s"\nint header_is_alone;\n' "$name" >"$work/alone.c"
     cp "$work/alone.c" "$work/alone.cpp"
-    case $name in
-    cpu/runtime/* | cpu/cuda/* | cpu/*.hpp) ;; # the stand-in for CUDA's headers is C++ only
-    *) # shellcheck disable=SC2086
-        compile "$name as C" "$CC" -std=c17 $warnings -I "$include" -fsyntax-only "$work/alone.c" ;;
-    esac
+    # What stands in for CUDA's headers, and what existing C++ code takes from the reference, is C++ only.
+    if [ "$name" = "${name%.hpp}" ] && ! grep -q 'gdaki: C++ only' "$header"; then
+        # shellcheck disable=SC2086
+        compile "$name as C" "$CC" -std=c17 $warnings -I "$include" -fsyntax-only "$work/alone.c"
+    fi
     for compiler in $compilers; do
         # shellcheck disable=SC2086
         compile "$name as C++ with $compiler" "$compiler" -std=c++17 $warnings -I "$include" -fsyntax-only "$work/alone.cpp"
     done
 done <"$work/plain"
+
+# Each spelling of the API that existing code uses, in both languages.
+for api in 1 2 3; do
+    printf '#include <doca_gpunetio_host.h>\nint header_is_alone;\n' >"$work/api.c"
+    cp "$work/api.c" "$work/api.cpp"
+    # shellcheck disable=SC2086
+    compile "DOCA_GPUNETIO_API=$api as C" "$CC" -std=c17 $warnings -DDOCA_GPUNETIO_API=$api -I "$include" -fsyntax-only "$work/api.c"
+    # shellcheck disable=SC2086
+    compile "DOCA_GPUNETIO_API=$api as C++" "$CXX" -std=c++17 $warnings -DDOCA_GPUNETIO_API=$api -I "$include" -fsyntax-only "$work/api.cpp"
+done
 
 while read -r header; do
     name=${header#"$include"/}
