@@ -46,6 +46,10 @@ done >>"$offences"
 variables=$(grep -E '^(src|include|tools|examples)/' "$list" | tr '\n' '\0' |
     xargs -0 grep -hoE '"(GDAKI|SOFTNIC)_[A-Z0-9_]+"|getenv\( *"[A-Z0-9_]+"' /dev/null 2>/dev/null |
     sed 's/^[^"]*"//; s/"$//' | sort -u || true)
+# In a file called env.c or env.h every name is one that is read.
+variables="$variables $(grep -E '(^|/)env\.[ch]$' "$list" | tr '\n' '\0' |
+    xargs -0 grep -hoE '"[A-Z][A-Z0-9]*_[A-Z0-9_]+"' /dev/null 2>/dev/null | tr -d '"' | sort -u || true)"
+variables=$(echo "$variables" | tr ' ' '\n' | sort -u)
 for variable in $variables; do
     grep -qw "$variable" docs/environment.md 2>/dev/null || echo "docs/environment.md: $variable is read by the code and not listed"
 done >>"$offences"
