@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gdaki: one program with sub-commands. */
+#include <argp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "perf.h"
+#include "tool.h"
+
+#ifndef GDAKI_VERSION
+#define GDAKI_VERSION "unknown"
+#endif
+
+const char *argp_program_version = "gdaki " GDAKI_VERSION;
+
+static const struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} commands[] = {{"info", tool_info_main}, {"perf", tool_perf_main}};
+
+struct choice {
+    const struct command *command;
+    int index; /* of the command's name in argv */
+};
+
+static error_t choose(int key, char *arg, struct argp_state *state)
+{
+    struct choice *choice = state->input;
+
+    switch (key) {
+    case ARGP_KEY_ARG:
+        for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+            if (!strcmp(arg, commands[i].name))
+                choice->command = &commands[i];
+        }
+        if (!choice->command)
+            argp_error(state, "'%s' is no command: expected info or perf", arg);
+        choice->index = state->next - 1;
+        state->next = state->argc; /* the rest belongs to the command */
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "a command is missing: info or perf");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static int run_command(const struct command *command, int argc, char **argv)
+{
+    static char name[64];
+
+    snprintf(name, sizeof(name), "gdaki %s", command->name);
+    argv[0] = name; /* what argp calls the program in its messages */
+    return command->run(argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct argp argp = {
+        .parser = choose,
+        .args_doc = "COMMAND [OPTION...]",
+        .doc = "GPU-initiated networking: what this machine offers, and how fast it is.\v"
+               "Commands:\n"
+               "  info    GPUs, NICs, back-ends in use, usable doorbell modes, environment\n"
+               "  perf    performance tests: put-bw, put-lat, write-bw, write-lat, get-bw, signal-lat, post-rate\n\n"
+               "`gdaki COMMAND --help` lists a command's options.",
+    };
+    struct choice choice = {0};
+
+    argp_err_exit_status = TOOL_USAGE;
+    if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &choice))
+        return TOOL_USAGE;
+    return run_command(choice.command, argc - choice.index, argv + choice.index);
+}
