@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libsoftnic: a software ConnectX behind rdma-core's API.
+ *
+ * The verbs themselves are exported as softnic_ibv_* and softnic_mlx5dv_* with the prototypes of <infiniband/verbs.h> and
+ * <infiniband/mlx5dv.h>; a program finds them with dlsym, so that the system's libibverbs and this library can live in one
+ * process. What stands here is what a software NIC needs beyond them: somebody to drive it, and ways to look inside.
+ *
+ * Everything may be called from any thread, before a device is opened and after the last one is closed.
+ */
+#ifndef GDAKI_SOFTNIC_H
+#define GDAKI_SOFTNIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct ibv_context;
+
+/*
+ * One bounded turn of the NIC, for whoever would otherwise wait: looks at doorbells, executes work, delivers, fires timers.
+ * Returns the amount of work done, 0 if there was none (or no device is open), -EBUSY if somebody else is driving.
+ */
+int softnic_drive(void);
+
+/* Tells a sleeping NIC thread that a doorbell was rung by a CPU. Costs one load while it is awake. */
+void softnic_wake(void);
+
+/* True for a context that softnic_ibv_open_device made in this process (not one inherited through fork). */
+bool softnic_owns_context(const struct ibv_context *context);
+
+/* First error of a QP since it last left RST. */
+struct softnic_qp_error {
+    bool has_error;
+    uint8_t syndrome, vendor_err_synd, hw_err_synd, hw_synd_type;
+    uint8_t opcode;       /* of the WQE, or of the packet at the responder */
+    uint16_t wqe_counter; /* of the failed WQE */
+    bool responder;       /* seen on the receive side */
+};
+
+/* 0, -EINVAL (not our context), -ENOENT (no such QP). */
+int softnic_query_qp_error(struct ibv_context *context, uint32_t qpn, struct softnic_qp_error *error);
+
+/* Counters of this process since its first device was opened. New members go to the end. */
+struct softnic_stats {
+    uint64_t commands, refused; /* verbs and DEVX calls that reached the NIC; those among them that it refused */
+    uint64_t shm_bursts_sent, shm_bytes_sent;
+    uint64_t shm_bursts_received, shm_bytes_received;
+    uint64_t shm_wakes;        /* times that a sleeping peer was woken */
+    uint64_t shm_connections;  /* now open */
+    uint64_t shm_peers_lost;   /* hang-ups */
+    uint64_t shm_bad_records;  /* connections closed because of what they carried */
+};
+
+/* Fills at most `size` bytes; returns sizeof(struct softnic_stats) of the library. */
+size_t softnic_stats(struct softnic_stats *stats, size_t size);
+
+struct softnic_env {
+    const char *name, *default_value, *help;
+};
+
+/* The SOFTNIC_* environment variables. The table is static and has *count entries. */
+const struct softnic_env *softnic_env_table(size_t *count);
+
+/*
+ * Says that DMA-BUF `fd` stands for `size` bytes at `base` (GPU memory): a real DMA-BUF names no address, and a software
+ * NIC needs one. To be called right after the export; the fd may be closed afterwards. 0 or negative errno.
+ */
+int softnic_dmabuf_note(int fd, void *base, size_t size);
+
+/* Forgets what was noted for memory at `base`; to be called before that memory is freed. */
+void softnic_dmabuf_forget(void *base);
+
+/* Text of this thread's last refused call ("CREATE_QP: st = 3 is not modelled (0: RC)"), or "". */
+const char *softnic_last_error(void);
+
+/* "shm" or "none": what carries messages to other processes. */
+const char *softnic_wire_name(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Devices, the port that drives them, and what a fork does to both. */
+#include "softnic/verbs/device.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gdaki/softnic.h"
+#include "softnic/verbs/env.h"
+#include "softnic/verbs/log.h"
+#include "softnic/wire/shm.h"
+
+static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static struct sv_device devices[SV_MAX_DEVICES];
+static unsigned device_count;
+static struct sv_config config;
+static struct sn_wire *wire;
+static struct sv_context *open_contexts;
+static atomic_uint generation;
+
+/*
+ * The port, as softnic_drive and softnic_wake see it without a lock. `users` counts callers that are inside; the port is
+ * destroyed only after the pointer is gone and nobody is inside any more. Both sides are sequentially consistent: a caller
+ * announces itself before it reads the pointer, the destroyer clears the pointer before it reads the count.
+ */
+static struct sn_port *_Atomic port;
+static atomic_uint users;
+
+static struct sn_port *port_enter(void)
+{
+    atomic_fetch_add(&users, 1);
+    return atomic_load(&port);
+}
+
+static void port_leave(void)
+{
+    atomic_fetch_sub_explicit(&users, 1, memory_order_release);
+}
+
+int softnic_drive(void)
+{
+    if (!atomic_load_explicit(&port, memory_order_relaxed))
+        return 0;
+    struct sn_port *p = port_enter();
+    int rc = p ? sn_port_run(p) : 0;
+    port_leave();
+    return rc;
+}
+
+void softnic_wake(void)
+{
+    if (!atomic_load_explicit(&port, memory_order_relaxed))
+        return;
+    struct sn_port *p = port_enter();
+    if (p)
+        sn_port_wake(p);
+    port_leave();
+}
+
+unsigned sv_generation(void)
+{
+    return atomic_load_explicit(&generation, memory_order_relaxed);
+}
+
+/* ---- fork ------------------------------------------------------------------------------------------------------ */
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&registry);
+}
+
+static void after_fork_parent(void)
+{
+    pthread_mutex_unlock(&registry);
+}
+
+/*
+ * The child has no NIC thread, and its parent goes on using the one NIC there is. So the child forgets it all (the memory
+ * is not freed: no lock of the parent's may be taken), closes the sockets that would keep the parent's peers from noticing
+ * its death, and may open devices of its own.
+ */
+static void after_fork_child(void)
+{
+    atomic_fetch_add(&generation, 1);
+    atomic_store(&port, NULL);
+    atomic_store(&users, 0);
+    wire = NULL;
+    open_contexts = NULL;
+    sn_shm_after_fork_child();
+    for (unsigned i = 0; i < device_count; i++) {
+        devices[i].nic = NULL;
+        devices[i].contexts = 0;
+    }
+    pthread_mutex_unlock(&registry);
+}
+
+static void register_fork_handlers(void)
+{
+    pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+/* ---- devices --------------------------------------------------------------------------------------------------- */
+
+static void fill_device(struct sv_device *d, unsigned index)
+{
+    *d = (struct sv_device){.index = index, .link = config.link};
+    sv_identity_of(index, config.link, &d->identity);
+    d->ibv.node_type = IBV_NODE_CA;
+    d->ibv.transport_type = IBV_TRANSPORT_IB;
+    snprintf(d->ibv.name, sizeof(d->ibv.name), "softnic%u", index);
+    snprintf(d->ibv.dev_name, sizeof(d->ibv.dev_name), "softnic%u", index);
+    /* There is no sysfs entry: both paths are empty. */
+}
+
+/* Reads the environment again unless a device is open: tests and tools may change it in between. */
+static int refresh(void)
+{
+    struct sv_config fresh;
+    if (open_contexts)
+        return 0;
+    int rc = sv_config_read(&fresh);
+    if (rc)
+        return rc;
+    config = fresh;
+    device_count = config.devices;
+    for (unsigned i = 0; i < device_count; i++)
+        fill_device(&devices[i], i);
+    return 0;
+}
+
+int sv_device_list(struct sv_device **first)
+{
+    pthread_once(&fork_once, register_fork_handlers);
+    pthread_mutex_lock(&registry);
+    int rc = refresh();
+    *first = devices;
+    int count = (int)device_count;
+    pthread_mutex_unlock(&registry);
+    return rc ? rc : count;
+}
+
+bool sv_device_known(const struct ibv_device *device)
+{
+    for (unsigned i = 0; i < SV_MAX_DEVICES; i++)
+        if (device == &devices[i].ibv)
+            return true;
+    return false;
+}
+
+/* ---- port ------------------------------------------------------------------------------------------------------ */
+
+static int start_port(void)
+{
+    struct sn_port *p;
+    int rc = sn_port_create(&(struct sn_port_config){.no_thread = !config.thread}, &p);
+    if (rc)
+        return -sv_refuse(-rc, "cannot create a port: %s", strerror(-rc));
+    if (config.shm) {
+        rc = sn_shm_create(p, &(struct sn_shm_config){.ring_bytes = config.ring_bytes, .passive = !config.thread}, &wire);
+        if (rc) {
+            sn_port_destroy(p);
+            return -sv_refuse(-rc, "cannot create the shared-memory wire: %s (SOFTNIC_WIRE=none does without)", strerror(-rc));
+        }
+        sn_port_lock(p);
+        sn_port_attach_wire(p, wire);
+        sn_port_unlock(p);
+    }
+    atomic_store(&port, p);
+    return 0;
+}
+
+static void stop_port(void)
+{
+    struct sn_port *p = atomic_exchange(&port, NULL);
+    while (atomic_load(&users))
+        sched_yield();
+    if (wire) {
+        sn_port_lock(p);
+        sn_port_attach_wire(p, NULL);
+        sn_port_unlock(p);
+        wire->ops->destroy(wire);
+        wire = NULL;
+    }
+    sn_port_destroy(p);
+}
+
+static int start_nic(struct sv_device *d)
+{
+    struct sn_nic_config c = {.name = d->ibv.name,
+                              .link = d->link,
+                              .gid_count = (uint8_t)d->identity.gid_count,
+                              .lid = d->identity.lid,
+                              .slot = 1,
+                              .seed = config.seed ? config.seed + d->index : 0};
+    memcpy(c.gid, d->identity.gid, sizeof(c.gid));
+    memcpy(c.mac, d->identity.mac, sizeof(c.mac));
+    if (wire) {
+        int rc = sn_shm_bind(wire, d->identity.gid, d->identity.gid_count, &c.slot);
+        if (rc)
+            return -sv_refuse(-rc, "%s: no process slot is free (255 at most): %s", c.name, strerror(-rc));
+    }
+    struct sn_port *p = atomic_load(&port);
+    sn_port_lock(p);
+    int rc = sn_nic_create(p, &c, &d->nic);
+    sn_port_unlock(p);
+    if (rc) {
+        if (wire)
+            sn_shm_unbind(wire, d->identity.gid[0]);
+        return -sv_refuse(-rc, "%s: cannot create the NIC: %s", c.name, strerror(-rc));
+    }
+    d->slot = c.slot;
+    return 0;
+}
+
+static void stop_nic(struct sv_device *d)
+{
+    if (wire)
+        sn_shm_unbind(wire, d->identity.gid[0]);
+    struct sn_port *p = atomic_load(&port);
+    sn_port_lock(p);
+    sn_nic_destroy(d->nic);
+    sn_port_unlock(p);
+    d->nic = NULL;
+}
+
+static int bring_up(struct sv_device *d)
+{
+    bool started = false;
+    if (!atomic_load(&port)) {
+        int rc = start_port();
+        if (rc)
+            return rc;
+        started = true;
+    }
+    int rc = d->nic ? 0 : start_nic(d);
+    if (rc && started)
+        stop_port();
+    return rc;
+}
+
+int sv_device_get(struct sv_device *d, struct sv_context *ctx)
+{
+    pthread_once(&fork_once, register_fork_handlers);
+    pthread_mutex_lock(&registry);
+    int rc = d->index < device_count ? bring_up(d) : -sv_refuse(ENODEV, "%s is gone", d->ibv.name);
+    if (!rc) {
+        d->contexts++;
+        ctx->device = d;
+        ctx->nic = d->nic;
+        ctx->port = atomic_load(&port);
+        ctx->generation = sv_generation();
+        ctx->next_context = open_contexts;
+        open_contexts = ctx;
+    }
+    pthread_mutex_unlock(&registry);
+    return rc;
+}
+
+void sv_device_put(struct sv_device *d, struct sv_context *ctx)
+{
+    pthread_mutex_lock(&registry);
+    for (struct sv_context **p = &open_contexts; *p; p = &(*p)->next_context)
+        if (*p == ctx) {
+            *p = ctx->next_context;
+            break;
+        }
+    if (--d->contexts == 0)
+        stop_nic(d);
+    if (!open_contexts)
+        stop_port();
+    pthread_mutex_unlock(&registry);
+}
+
+bool sv_context_known(const struct ibv_context *context)
+{
+    bool known = false;
+    pthread_mutex_lock(&registry);
+    for (struct sv_context *c = open_contexts; c && !known; c = c->next_context)
+        known = &c->verbs.context == context;
+    pthread_mutex_unlock(&registry);
+    return known;
+}
+
+const char *softnic_wire_name(void)
+{
+    struct sv_device *unused;
+    if (sv_device_list(&unused) < 0)
+        return "none";
+    return config.shm ? "shm" : "none";
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "softnic/verbs/env.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gdaki/softnic.h"
+#include "softnic/verbs/log.h"
+
+static const struct softnic_env table[] = {
+    {"SOFTNIC_DEVICES", "1", "number of devices, softnic0 and up (1..64)"},
+    {"SOFTNIC_LINK", "eth", "link layer of all ports: eth (RoCEv2) or ib"},
+    {"SOFTNIC_LOG", "error", "messages on stderr: off, error, warn, info or debug"},
+    {"SOFTNIC_WIRE", "shm", "how other processes are reached: shm (shared memory, this user and host) or none"},
+    {"SOFTNIC_SHM_RING", "1048576", "bytes of a shared-memory ring, per direction and peer: a power of two, 65536..67108864"},
+    {"SOFTNIC_THREAD", "1", "1: a NIC thread drives the port when nobody else does; 0: only callers of softnic_drive do"},
+    {"SOFTNIC_SEED", "0", "seed of keys and queue numbers; 0: unpredictable"},
+};
+
+const struct softnic_env *softnic_env_table(size_t *count)
+{
+    if (count)
+        *count = sizeof(table) / sizeof(table[0]);
+    return table;
+}
+
+static const char *value_of(size_t row)
+{
+    const char *value = getenv(table[row].name);
+    return value && *value ? value : table[row].default_value;
+}
+
+static int read_number(size_t row, uint64_t low, uint64_t high, uint64_t *out)
+{
+    const char *text = value_of(row);
+    char *end;
+    errno = 0;
+    unsigned long long v = strtoull(text, &end, 0);
+    if (errno || *end || *text == '-' || v < low || v > high)
+        return -sv_refuse(EINVAL, "%s=%s: expected a number from %llu to %llu", table[row].name, text,
+                          (unsigned long long)low, (unsigned long long)high);
+    *out = v;
+    return 0;
+}
+
+static int read_choice(size_t row, const char *first, const char *second, bool *is_first)
+{
+    const char *text = value_of(row);
+    if (strcmp(text, first) && strcmp(text, second))
+        return -sv_refuse(EINVAL, "%s=%s: expected %s or %s", table[row].name, text, first, second);
+    *is_first = !strcmp(text, first);
+    return 0;
+}
+
+int sv_config_read(struct sv_config *out)
+{
+    enum { DEVICES, LINK, LOG, WIRE, RING, THREAD, SEED };
+    struct sv_config c = {0};
+    uint64_t devices, ring;
+    bool eth;
+    int rc, level = sv_log_level(value_of(LOG));
+    if (level < 0)
+        return -sv_refuse(EINVAL, "SOFTNIC_LOG=%s: expected off, error, warn, info or debug", value_of(LOG));
+    sv_log_set_level((enum sv_level)level);
+    if ((rc = read_number(DEVICES, 1, SV_MAX_DEVICES, &devices)) || (rc = read_choice(LINK, "eth", "ib", &eth)) ||
+        (rc = read_choice(WIRE, "shm", "none", &c.shm)) || (rc = read_number(RING, 65536, 67108864, &ring)) ||
+        (rc = read_choice(THREAD, "1", "0", &c.thread)) || (rc = read_number(SEED, 0, UINT64_MAX, &c.seed)))
+        return rc;
+    if (ring & (ring - 1))
+        return -sv_refuse(EINVAL, "SOFTNIC_SHM_RING=%llu: expected a power of two", (unsigned long long)ring);
+    c.devices = (unsigned)devices;
+    c.link = eth ? SN_LINK_ETHERNET : SN_LINK_INFINIBAND;
+    c.ring_bytes = ring;
+    *out = c;
+    return 0;
+}

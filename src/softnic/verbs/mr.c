@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Protection domains, memory keys and address handles. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "softnic/verbs/context.h"
+#include "softnic/verbs/exports.h"
+#include "softnic/verbs/log.h"
+
+struct ibv_pd *softnic_ibv_alloc_pd(struct ibv_context *context)
+{
+    struct sv_context *ctx = sv_context_check(context, "ibv_alloc_pd");
+    if (!ctx)
+        return NULL;
+    struct sv_pd *pd = calloc(1, sizeof(*pd));
+    if (!pd)
+        return NULL;
+    sn_port_lock(ctx->port);
+    int rc = sn_pd_create(ctx->nic, &pd->pdn);
+    if (!rc)
+        sv_object_link(ctx, &pd->object, SV_PD);
+    sn_port_unlock(ctx->port);
+    if (rc) {
+        free(pd);
+        sv_refuse(-rc, "ibv_alloc_pd: %s", strerror(-rc));
+        return NULL;
+    }
+    pd->ibv.context = context;
+    pd->ibv.handle = pd->pdn;
+    return &pd->ibv;
+}
+
+int softnic_ibv_dealloc_pd(struct ibv_pd *ibv)
+{
+    struct sv_context *ctx = ibv ? sv_context_check(ibv->context, "ibv_dealloc_pd") : NULL;
+    if (!ctx)
+        return errno = ibv ? errno : EINVAL;
+    struct sv_pd *pd = sv_container(ibv, struct sv_pd, ibv);
+    sn_port_lock(ctx->port);
+    int rc = sn_pd_destroy(ctx->nic, pd->pdn);
+    if (!rc)
+        sv_object_unlink(&pd->object);
+    sn_port_unlock(ctx->port);
+    if (rc)
+        return sv_refuse(-rc, "ibv_dealloc_pd: PD %u: %s", pd->pdn, strerror(-rc));
+    free(pd);
+    return 0;
+}
+
+/* ---- memory keys ------------------------------------------------------------------------------------------------ */
+
+enum {
+    ACCESS_KNOWN = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+                   IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB,
+    ACCESS_WRITES = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
+};
+
+/* Optional bits (relaxed ordering) are hints: any are accepted. Others have to be known. */
+static int check_access(const char *what, unsigned access)
+{
+    unsigned unknown = access & ~(unsigned)ACCESS_KNOWN & ~(unsigned)IBV_ACCESS_OPTIONAL_RANGE;
+    if (unknown)
+        return sv_refuse(EOPNOTSUPP, "%s: access bits 0x%x are not modelled", what, unknown);
+    if (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC) && !(access & IBV_ACCESS_LOCAL_WRITE))
+        return sv_refuse(EINVAL, "%s: access 0x%x allows remote writes but not local ones", what, access);
+    return 0;
+}
+
+static struct ibv_mr *make_mr(struct ibv_pd *pd, struct sv_context *ctx, const char *what, void *addr, uint64_t iova,
+                              unsigned access, const struct sv_memory *memory)
+{
+    struct sv_mr *mr = calloc(1, sizeof(*mr));
+    if (!mr)
+        return NULL;
+    mr->memory = *memory;
+    struct sn_mkey_attr attr = {.pdn = sv_container(pd, struct sv_pd, ibv)->pdn,
+                                .access = access & 0xf,
+                                .iova = access & IBV_ACCESS_ZERO_BASED ? 0 : iova,
+                                .span = memory->span};
+    uint32_t key = 0;
+    sn_port_lock(ctx->port);
+    int rc = sn_mkey_create(ctx->nic, &attr, &key);
+    if (!rc)
+        sv_object_link(ctx, &mr->object, SV_MR);
+    sn_port_unlock(ctx->port);
+    if (rc) {
+        free(mr);
+        sv_refuse(-rc, "%s: %p, %zu bytes: %s", what, addr, memory->span.length, strerror(-rc));
+        return NULL;
+    }
+    mr->ibv = (struct ibv_mr){
+        .context = pd->context, .pd = pd, .addr = addr, .length = memory->span.length, .handle = key, .lkey = key, .rkey = key};
+    return &mr->ibv;
+}
+
+static struct ibv_mr *reg_address(struct ibv_pd *pd, const char *what, void *addr, size_t length, uint64_t iova,
+                                  unsigned access)
+{
+    if (!pd) {
+        sv_refuse(EINVAL, "%s: pd is NULL", what);
+        return NULL;
+    }
+    struct sv_context *ctx = sv_context_check(pd->context, what);
+    if (!ctx || check_access(what, access))
+        return NULL;
+    if (!length) {
+        sv_refuse(EINVAL, "%s: length is 0", what);
+        return NULL;
+    }
+    struct sv_memory memory;
+    int rc = sv_memory_of_address(addr, length, access & ACCESS_WRITES, &memory);
+    if (rc) {
+        sv_refuse(-rc, "%s: %p, %zu bytes, access 0x%x: memory is not mapped, or not writable", what, addr, length, access);
+        return NULL;
+    }
+    return make_mr(pd, ctx, what, addr, iova, access, &memory);
+}
+
+struct ibv_mr *(softnic_ibv_reg_mr)(struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+    return reg_address(pd, "ibv_reg_mr", addr, length, (uintptr_t)addr, (unsigned)access);
+}
+
+struct ibv_mr *softnic_ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access)
+{
+    return reg_address(pd, "ibv_reg_mr_iova", addr, length, iova, (unsigned)access);
+}
+
+struct ibv_mr *softnic_ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
+{
+    return reg_address(pd, "ibv_reg_mr_iova2", addr, length, iova, access);
+}
+
+struct ibv_mr *softnic_ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
+{
+    static const char what[] = "ibv_reg_dmabuf_mr";
+    if (fd < 0) { /* clients probe with fd -1, also without a PD, and take EBADF for "supported" */
+        sv_refuse_quietly(EBADF, "%s: fd = %d", what, fd);
+        return NULL;
+    }
+    if (!pd || !length) {
+        sv_refuse(EINVAL, "%s: pd = %p, length = %zu", what, (void *)pd, length);
+        return NULL;
+    }
+    struct sv_context *ctx = sv_context_check(pd->context, what);
+    if (!ctx || check_access(what, (unsigned)access))
+        return NULL;
+    struct sv_memory memory;
+    int rc = sv_memory_of_fd(fd, offset, length, &memory);
+    if (rc) {
+        sv_refuse(-rc, "%s: fd %d, offset %llu, %zu bytes: %s", what, fd, (unsigned long long)offset, length, strerror(-rc));
+        return NULL;
+    }
+    struct ibv_mr *mr = make_mr(pd, ctx, what, NULL, iova, (unsigned)access, &memory);
+    if (!mr)
+        sv_memory_release(&memory);
+    return mr;
+}
+
+void sv_mr_release(struct sv_context *ctx, struct sv_mr *mr)
+{
+    sn_mkey_destroy(ctx->nic, mr->ibv.lkey);
+    sv_object_unlink(&mr->object);
+    sv_memory_release(&mr->memory);
+    free(mr);
+}
+
+int softnic_ibv_dereg_mr(struct ibv_mr *ibv)
+{
+    if (!ibv)
+        return sv_refuse(EINVAL, "ibv_dereg_mr: mr is NULL");
+    struct sv_context *ctx = sv_context_check(ibv->context, "ibv_dereg_mr");
+    if (!ctx)
+        return errno;
+    struct sv_mr *mr = sv_container(ibv, struct sv_mr, ibv);
+    sn_port_lock(ctx->port);
+    int rc = sn_mkey_destroy(ctx->nic, ibv->lkey);
+    if (!rc)
+        sv_object_unlink(&mr->object);
+    sn_port_unlock(ctx->port);
+    if (rc)
+        return sv_refuse(-rc, "ibv_dereg_mr: key 0x%x: %s", ibv->lkey, strerror(-rc));
+    sv_memory_release(&mr->memory);
+    free(mr);
+    return 0;
+}
+
+/* ---- address handles -------------------------------------------------------------------------------------------- */
+
+static int fill_av(const struct sv_context *ctx, const struct ibv_ah_attr *attr, struct mlx5_wqe_av *av)
+{
+    const struct sn_nic_config *config = sn_nic_get_config(ctx->nic);
+    if (attr->port_num != 1)
+        return sv_refuse(EINVAL, "ibv_create_ah: port_num = %u, the device has port 1", attr->port_num);
+    if (config->link == SN_LINK_ETHERNET && !attr->is_global)
+        return sv_refuse(EINVAL, "ibv_create_ah: is_global = 0, but Ethernet ports are reached by GID only");
+    av->stat_rate_sl = (uint8_t)(attr->static_rate << 4 | (attr->sl & 0xf));
+    av->rlid = htobe16(attr->dlid);
+    if (!attr->is_global)
+        return 0;
+    if (attr->grh.sgid_index >= config->gid_count)
+        return sv_refuse(EINVAL, "ibv_create_ah: sgid_index = %u, the table has %u entries", attr->grh.sgid_index,
+                         config->gid_count);
+    av->tclass = attr->grh.traffic_class;
+    av->hop_limit = attr->grh.hop_limit;
+    av->grh_gid_fl = htobe32(1u << 30 | (uint32_t)(attr->grh.sgid_index & 0xff) << 20 | (attr->grh.flow_label & 0xfffff));
+    memcpy(av->rgid, attr->grh.dgid.raw, 16);
+    if (config->link == SN_LINK_ETHERNET && sv_identity_mac_of_gid(attr->grh.dgid.raw, av->rmac))
+        return sv_refuse(EHOSTUNREACH, "ibv_create_ah: no MAC is known for dgid %016llx:%016llx",
+                         (unsigned long long)be64toh(attr->grh.dgid.global.subnet_prefix),
+                         (unsigned long long)be64toh(attr->grh.dgid.global.interface_id));
+    return 0;
+}
+
+struct ibv_ah *softnic_ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+    if (!pd || !attr) {
+        sv_refuse(EINVAL, "ibv_create_ah: pd = %p, attr = %p", (void *)pd, (void *)attr);
+        return NULL;
+    }
+    struct sv_context *ctx = sv_context_check(pd->context, "ibv_create_ah");
+    struct sv_ah *ah = ctx ? calloc(1, sizeof(*ah)) : NULL;
+    if (!ah)
+        return NULL;
+    if (fill_av(ctx, attr, &ah->av)) {
+        free(ah);
+        return NULL;
+    }
+    ah->ibv.context = pd->context;
+    ah->ibv.pd = pd;
+    sn_port_lock(ctx->port);
+    sv_object_link(ctx, &ah->object, SV_AH);
+    sn_port_unlock(ctx->port);
+    return &ah->ibv;
+}
+
+int softnic_ibv_destroy_ah(struct ibv_ah *ibv)
+{
+    if (!ibv)
+        return sv_refuse(EINVAL, "ibv_destroy_ah: ah is NULL");
+    struct sv_context *ctx = sv_context_check(ibv->context, "ibv_destroy_ah");
+    if (!ctx)
+        return errno;
+    struct sv_ah *ah = sv_container(ibv, struct sv_ah, ibv);
+    sn_port_lock(ctx->port);
+    sv_object_unlink(&ah->object);
+    sn_port_unlock(ctx->port);
+    free(ah);
+    return 0;
+}

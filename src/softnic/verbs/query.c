@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Attributes of device and port. */
+#include "softnic/verbs/query.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "softnic/prm/parse.h"
+#include "softnic/verbs/context.h"
+#include "softnic/verbs/exports.h"
+#include "softnic/verbs/log.h"
+
+enum {
+    VENDOR_MELLANOX = 0x02c9, /* clients decide by it whether mlx5 calls work here */
+    PART_SOFTNIC = 0x5f17,    /* no ConnectX has it: clients that know parts by number fall back to plain calls */
+    MAX_QP = 1 << 16,
+    MAX_SGE = 16,
+};
+
+static void fill_device(const struct sv_context *ctx, struct ibv_device_attr *a)
+{
+    memset(a, 0, sizeof(*a));
+    strcpy(a->fw_ver, "3.0.0");
+    a->node_guid = a->sys_image_guid = htobe64(ctx->device->identity.guid);
+    a->max_mr_size = UINT64_MAX;
+    a->page_size_cap = ~(uint64_t)0xfff;
+    a->vendor_id = VENDOR_MELLANOX;
+    a->vendor_part_id = PART_SOFTNIC;
+    a->max_qp = MAX_QP;
+    a->max_qp_wr = 1 << PRM_MAX_LOG_QP_SIZE;
+    a->max_sge = a->max_sge_rd = MAX_SGE;
+    a->max_cq = MAX_QP * 2;
+    a->max_cqe = (1 << PRM_MAX_LOG_CQ_SIZE) - 1;
+    a->max_mr = 1 << 20;
+    a->max_pd = 1 << 16;
+    a->max_qp_rd_atom = a->max_qp_init_rd_atom = 1 << PRM_MAX_LOG_RD_ATOMIC;
+    a->max_res_rd_atom = a->max_qp_rd_atom * MAX_QP;
+    a->atomic_cap = IBV_ATOMIC_HCA;
+    a->max_ah = 1 << 20;
+    a->max_srq = MAX_QP;
+    a->max_srq_wr = 1 << PRM_MAX_LOG_SRQ_SIZE;
+    a->max_srq_sge = MAX_SGE;
+    a->max_pkeys = 1;
+    a->local_ca_ack_delay = 16;
+    a->phys_port_cnt = 1;
+}
+
+int softnic_ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+    struct sv_context *ctx = sv_context_check(context, "ibv_query_device");
+    if (!ctx || !attr)
+        return ctx ? sv_refuse(EINVAL, "ibv_query_device: attr is NULL") : errno;
+    fill_device(ctx, attr);
+    return 0;
+}
+
+int sv_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
+                       struct ibv_device_attr_ex *attr, size_t attr_size)
+{
+    struct sv_context *ctx = sv_context_check(context, "ibv_query_device_ex");
+    struct ibv_device_attr_ex a = {0};
+    if (!ctx)
+        return errno;
+    if ((input && input->comp_mask) || !attr || attr_size < sizeof(a.orig_attr))
+        return sv_refuse(EINVAL, "ibv_query_device_ex: comp_mask = 0x%x, size %zu", input ? input->comp_mask : 0, attr_size);
+    fill_device(ctx, &a.orig_attr);
+    a.phys_port_cnt_ex = 1; /* everything else in it is a feature that is not modelled: zero says so */
+    memset(attr, 0, attr_size);
+    memcpy(attr, &a, attr_size < sizeof(a) ? attr_size : sizeof(a));
+    return 0;
+}
+
+static int check_port(const char *what, uint32_t port)
+{
+    return port == 1 ? 0 : sv_refuse(EINVAL, "%s: port_num = %u, the device has port 1", what, port);
+}
+
+static void fill_port(const struct sv_context *ctx, struct ibv_port_attr *a)
+{
+    const struct sv_device *d = ctx->device;
+    memset(a, 0, sizeof(*a));
+    a->state = IBV_PORT_ACTIVE;
+    a->max_mtu = a->active_mtu = IBV_MTU_4096;
+    a->gid_tbl_len = (int)d->identity.gid_count;
+    a->max_msg_sz = 1u << 30;
+    a->pkey_tbl_len = 1;
+    a->lid = d->identity.lid;
+    a->sm_lid = d->link == SN_LINK_INFINIBAND ? 1 : 0;
+    a->max_vl_num = 1;
+    a->active_width = 2;  /* 4x */
+    a->active_speed = 32; /* 25 Gbit/s a lane: a nominal figure for clients that rank ports; nothing is throttled */
+    a->phys_state = 5;    /* link up */
+    a->link_layer = d->link == SN_LINK_ETHERNET ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND;
+}
+
+/* Callers of the function (not of the macro) may hold the old, shorter structure: nothing behind `flags` is written. */
+int(softnic_ibv_query_port)(struct ibv_context *context, uint8_t port_num, struct _compat_ibv_port_attr *port_attr)
+{
+    struct sv_context *ctx = sv_context_check(context, "ibv_query_port");
+    if (!ctx)
+        return errno;
+    if (!port_attr || check_port("ibv_query_port", port_num))
+        return EINVAL;
+    struct ibv_port_attr a;
+    fill_port(ctx, &a);
+    memcpy(port_attr, &a, offsetof(struct ibv_port_attr, flags) + sizeof(a.flags));
+    return 0;
+}
+
+int sv_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr, size_t attr_size)
+{
+    struct sv_context *ctx = sv_context_check(context, "ibv_query_port");
+    if (!ctx)
+        return errno;
+    if (!attr || check_port("ibv_query_port", port_num))
+        return EINVAL;
+    struct ibv_port_attr a;
+    fill_port(ctx, &a);
+    memset(attr, 0, attr_size);
+    memcpy(attr, &a, attr_size < sizeof(a) ? attr_size : sizeof(a));
+    return 0;
+}
+
+int softnic_ibv_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid)
+{
+    struct sv_context *ctx = sv_context_check(context, "ibv_query_gid");
+    if (!ctx)
+        return -1; /* as rdma-core: -1 with errno */
+    if (!gid || check_port("ibv_query_gid", port_num))
+        return -1;
+    if (index < 0 || (unsigned)index >= ctx->device->identity.gid_count) {
+        sv_refuse_quietly(EINVAL, "ibv_query_gid: index = %d, the table has %u entries", index,
+                          ctx->device->identity.gid_count); /* clients walk the table to its end */
+        return -1;
+    }
+    memcpy(gid->raw, ctx->device->identity.gid[index], 16);
+    return 0;
+}
+
+static struct ibv_gid_entry gid_entry(const struct sv_context *ctx, uint32_t index)
+{
+    struct ibv_gid_entry e = {.gid_index = index,
+                              .port_num = 1,
+                              .gid_type = ctx->device->link == SN_LINK_ETHERNET ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_IB};
+    memcpy(e.gid.raw, ctx->device->identity.gid[index], 16);
+    return e;
+}
+
+int softnic__ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t gid_index, struct ibv_gid_entry *entry,
+                              uint32_t flags, size_t entry_size)
+{
+    struct sv_context *ctx = sv_context_check(context, "ibv_query_gid_ex");
+    if (!ctx)
+        return errno;
+    if (!entry || flags || entry_size < sizeof(*entry) || check_port("ibv_query_gid_ex", port_num))
+        return EINVAL;
+    if (gid_index >= ctx->device->identity.gid_count)
+        return sv_refuse_quietly(ENODATA, "ibv_query_gid_ex: index = %u, the table has %u entries", gid_index,
+                                 ctx->device->identity.gid_count);
+    *entry = gid_entry(ctx, gid_index);
+    return 0;
+}
+
+ssize_t softnic__ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t max_entries,
+                                     uint32_t flags, size_t entry_size)
+{
+    struct sv_context *ctx = sv_context_check(context, "ibv_query_gid_table");
+    if (!ctx)
+        return -errno;
+    unsigned count = ctx->device->identity.gid_count;
+    if (!entries || flags || entry_size < sizeof(*entries) || max_entries < count)
+        return -sv_refuse(EINVAL, "ibv_query_gid_table: flags = 0x%x, room for %zu of %u entries", flags, max_entries, count);
+    for (unsigned i = 0; i < count; i++) {
+        struct ibv_gid_entry e = gid_entry(ctx, i);
+        memcpy((uint8_t *)entries + i * entry_size, &e, sizeof(e));
+    }
+    return (ssize_t)count;
+}
+
+int softnic_ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int index, __be16 *pkey)
+{
+    if (!sv_context_check(context, "ibv_query_pkey"))
+        return -1;
+    if (!pkey || index != 0 || check_port("ibv_query_pkey", port_num)) {
+        sv_refuse_quietly(EINVAL, "ibv_query_pkey: index = %d, the table has 1 entry", index);
+        return -1;
+    }
+    *pkey = htobe16(0xffff);
+    return 0;
+}
+
+int softnic_ibv_get_pkey_index(struct ibv_context *context, uint8_t port_num, __be16 pkey)
+{
+    if (!sv_context_check(context, "ibv_get_pkey_index") || check_port("ibv_get_pkey_index", port_num))
+        return -1;
+    return pkey == htobe16(0xffff) ? 0 : -1;
+}
+
+int softnic_mlx5dv_query_device(struct ibv_context *context, struct mlx5dv_context *attrs)
+{
+    if (!sv_context_check(context, "mlx5dv_query_device"))
+        return errno;
+    if (!attrs)
+        return sv_refuse(EINVAL, "mlx5dv_query_device: attrs is NULL");
+    attrs->version = 0;
+    attrs->flags = MLX5DV_CONTEXT_FLAGS_CQE_V1;
+    attrs->comp_mask = 0; /* none of the optional parts is filled */
+    return 0;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The shared-memory wire as the port sees it. */
+#include "softnic/wire/shm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "softnic/wire/shm_internal.h"
+
+struct shm_totals shm_totals;
+
+static struct shm_wire *own(struct sn_wire *wire)
+{
+    return (struct shm_wire *)wire;
+}
+
+static void set_asleep(struct shm_wire *w, bool asleep)
+{
+    if (w->asleep == asleep)
+        return;
+    w->asleep = asleep;
+    for (struct shm_connection *c = w->connections; c; c = c->next)
+        if (c->open)
+            shm_rx_asleep(&c->rx, asleep);
+}
+
+static int poll_wire(struct sn_wire *wire, unsigned budget)
+{
+    struct shm_wire *w = own(wire);
+    unsigned done = 0;
+    bool any_dead = false;
+    /* Whoever polls is awake, also when the port's own thread is not: peers need not wake anybody. */
+    set_asleep(w, false);
+    w->delivering = true;
+    for (struct shm_connection *c = w->connections; c && done < budget; c = c->next) {
+        if (c->open && !c->dead && shm_rx_ready(&c->rx))
+            done += shm_deliver(w, c, budget - done);
+        any_dead |= c->dead;
+    }
+    w->delivering = false;
+    if (any_dead)
+        shm_peer_reap(w);
+    return (int)done;
+}
+
+static bool pending(struct sn_wire *wire)
+{
+    for (struct shm_connection *c = own(wire)->connections; c; c = c->next)
+        if (c->open && !c->dead && shm_rx_ready(&c->rx))
+            return true;
+    return false;
+}
+
+static void sleeping(struct sn_wire *wire, bool asleep)
+{
+    set_asleep(own(wire), asleep);
+}
+
+static void free_endpoint(struct shm_wire *w, struct shm_endpoint *e)
+{
+    for (struct shm_connection *c = w->connections; c; c = c->next)
+        if (c->endpoint == e)
+            shm_peer_kill(w, c);
+    bool dying = w->dying;
+    w->dying = true; /* our own doing: nobody is reported as gone */
+    shm_peer_reap(w);
+    w->dying = dying;
+    for (unsigned i = 0; i < e->identity.gid_count; i++)
+        if (e->listener[i] >= 0)
+            shm_close(e->listener[i]);
+    free(e);
+}
+
+static void destroy(struct sn_wire *wire)
+{
+    struct shm_wire *w = own(wire);
+    shm_helper_stop(w);
+    w->dying = true;
+    while (w->endpoints) {
+        struct shm_endpoint *e = w->endpoints;
+        w->endpoints = e->next;
+        free_endpoint(w, e);
+    }
+    shm_close(w->epoll);
+    shm_close(w->poke);
+    free(w);
+}
+
+static const struct sn_wire_ops ops = {
+    .name = "shm", .send = shm_send, .poll = poll_wire, .pending = pending, .sleeping = sleeping, .destroy = destroy};
+
+static int open_descriptors(struct shm_wire *w)
+{
+    w->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (w->epoll < 0)
+        return -errno;
+    w->poke = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (w->poke < 0) {
+        int rc = -errno;
+        close(w->epoll);
+        return rc;
+    }
+    shm_track(w->epoll);
+    shm_track(w->poke);
+    return shm_watch(w, w->poke, 0);
+}
+
+int sn_shm_create(struct sn_port *port, const struct sn_shm_config *config, struct sn_wire **out)
+{
+    struct shm_wire *w = calloc(1, sizeof(*w));
+    if (!w)
+        return -ENOMEM;
+    w->wire.ops = &ops;
+    w->wire.port = port;
+    w->ring_bytes = config->ring_bytes;
+    w->passive = config->passive;
+    w->next_id = 1;
+    int rc = open_descriptors(w);
+    if (rc) {
+        free(w);
+        return rc;
+    }
+    rc = shm_helper_start(w);
+    if (rc) {
+        shm_close(w->epoll);
+        shm_close(w->poke);
+        free(w);
+        return rc;
+    }
+    *out = &w->wire;
+    return 0;
+}
+
+/* Listens on every GID with this slot, or on none. */
+static int listen_all(struct shm_endpoint *e, unsigned slot)
+{
+    for (unsigned i = 0; i < e->identity.gid_count; i++) {
+        e->listener[i] = shm_listen(e->identity.gid[i], slot);
+        if (e->listener[i] >= 0)
+            continue;
+        int rc = e->listener[i];
+        while (i-- > 0)
+            shm_close(e->listener[i]);
+        return rc;
+    }
+    e->identity.slot = (uint8_t)slot;
+    return 0;
+}
+
+int sn_shm_bind(struct sn_wire *wire, const uint8_t gid[][16], unsigned gid_count, uint8_t *slot)
+{
+    struct shm_wire *w = own(wire);
+    if (!gid_count || gid_count > SHM_MAX_GIDS)
+        return -EINVAL;
+    struct shm_endpoint *e = calloc(1, sizeof(*e));
+    if (!e)
+        return -ENOMEM;
+    e->identity.gid_count = (uint8_t)gid_count;
+    memcpy(e->identity.gid, gid, gid_count * sizeof(gid[0]));
+    int rc = -EADDRINUSE;
+    for (unsigned s = 1; s <= 255 && rc == -EADDRINUSE; s++)
+        rc = listen_all(e, s);
+    if (rc) {
+        free(e);
+        return rc == -EADDRINUSE ? -ENOSPC : rc;
+    }
+    sn_port_lock(w->wire.port);
+    for (unsigned i = 0; i < gid_count; i++) {
+        e->id[i] = w->next_id++;
+        if (!rc)
+            rc = shm_watch(w, e->listener[i], e->id[i]);
+    }
+    if (!rc) {
+        e->next = w->endpoints;
+        w->endpoints = e;
+        *slot = e->identity.slot;
+    } else {
+        free_endpoint(w, e);
+    }
+    sn_port_unlock(w->wire.port);
+    return rc;
+}
+
+void sn_shm_unbind(struct sn_wire *wire, const uint8_t gid0[16])
+{
+    struct shm_wire *w = own(wire);
+    sn_port_lock(w->wire.port);
+    for (struct shm_endpoint **p = &w->endpoints; *p; p = &(*p)->next)
+        if (!memcmp((*p)->identity.gid[0], gid0, 16)) {
+            struct shm_endpoint *e = *p;
+            *p = e->next;
+            free_endpoint(w, e);
+            break;
+        }
+    sn_port_unlock(w->wire.port);
+}
+
+void sn_shm_count(struct sn_shm_counters *out)
+{
+#define READ(name) .name = atomic_load_explicit(&shm_totals.name, memory_order_relaxed)
+    *out = (struct sn_shm_counters){READ(bursts_sent), READ(bytes_sent), READ(bursts_received), READ(bytes_received),
+                                    READ(wakes), READ(connections), READ(peers_lost), READ(bad_records)};
+#undef READ
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rendezvous sockets, and the memory file that goes through them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "softnic/wire/shm_internal.h"
+
+/* ---- descriptors that a forked child must not keep: it would hold connections open after its parent's death --------- */
+
+enum { MAX_TRACKED = 8192 };
+static atomic_int tracked[MAX_TRACKED]; /* fd + 1; 0: free */
+
+void shm_track(int fd)
+{
+    for (int i = 0; i < MAX_TRACKED; i++) {
+        int expected = 0;
+        if (!atomic_load_explicit(&tracked[i], memory_order_relaxed) &&
+            atomic_compare_exchange_strong(&tracked[i], &expected, fd + 1))
+            return;
+    }
+}
+
+void shm_close(int fd)
+{
+    for (int i = 0; i < MAX_TRACKED; i++) {
+        int expected = fd + 1;
+        if (atomic_load_explicit(&tracked[i], memory_order_relaxed) == fd + 1 &&
+            atomic_compare_exchange_strong(&tracked[i], &expected, 0))
+            break;
+    }
+    close(fd);
+}
+
+void sn_shm_after_fork_child(void)
+{
+    for (int i = 0; i < MAX_TRACKED; i++) {
+        int fd = atomic_exchange_explicit(&tracked[i], 0, memory_order_relaxed) - 1;
+        if (fd >= 0)
+            close(fd);
+    }
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------------ */
+
+/* Abstract: sun_path starts with a zero byte, and the name ends with the address length. */
+static socklen_t name_of(const uint8_t gid[16], unsigned slot, struct sockaddr_un *out)
+{
+    char name[80];
+    int n = snprintf(name, sizeof(name), "softnic/%u/", (unsigned)getuid());
+    for (int i = 0; i < 16; i++)
+        n += snprintf(name + n, sizeof(name) - (size_t)n, "%02x", gid[i]);
+    n += snprintf(name + n, sizeof(name) - (size_t)n, "/%u", slot);
+    memset(out, 0, sizeof(*out));
+    out->sun_family = AF_UNIX;
+    memcpy(out->sun_path + 1, name, (size_t)n);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+static int new_socket(void)
+{
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    return fd < 0 ? -errno : fd;
+}
+
+static int close_with(int fd, int error)
+{
+    close(fd);
+    return error;
+}
+
+/* Abstract names have no permissions: anybody may have taken one, or may connect. */
+static int check_credentials(int fd)
+{
+    struct ucred peer;
+    socklen_t size = sizeof(peer);
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
+        return -errno;
+    return peer.uid == getuid() ? 0 : -EPERM;
+}
+
+int shm_listen(const uint8_t gid[16], unsigned slot)
+{
+    struct sockaddr_un name;
+    socklen_t length = name_of(gid, slot, &name);
+    int fd = new_socket();
+    if (fd < 0)
+        return fd;
+    if (bind(fd, (struct sockaddr *)&name, length) || listen(fd, 256))
+        return close_with(fd, -errno);
+    shm_track(fd);
+    return fd;
+}
+
+int shm_connect(const uint8_t gid[16], unsigned slot)
+{
+    struct sockaddr_un name;
+    socklen_t length = name_of(gid, slot, &name);
+    int fd = new_socket();
+    if (fd < 0)
+        return fd;
+    if (connect(fd, (struct sockaddr *)&name, length))
+        return close_with(fd, -errno);
+    int rc = check_credentials(fd);
+    if (rc)
+        return close_with(fd, rc);
+    shm_track(fd);
+    return fd;
+}
+
+int shm_accept(int listener)
+{
+    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0)
+        return -errno;
+    int rc = check_credentials(fd);
+    if (rc)
+        return close_with(fd, rc);
+    shm_track(fd);
+    return fd;
+}
+
+/* ---- hello ------------------------------------------------------------------------------------------------------ */
+
+int shm_send_hello(int fd, const struct shm_hello *hello, int memory)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct iovec iov = {(void *)(uintptr_t)hello, sizeof(*hello)};
+    struct msghdr m = {
+        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(c), &memory, sizeof(int));
+    ssize_t n = sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return n == (ssize_t)sizeof(*hello) ? 0 : n < 0 ? -errno : -EIO;
+}
+
+/* Takes the first descriptor, closes any more that a hostile peer sent along. */
+static int take_descriptors(struct msghdr *m)
+{
+    int first = -1;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+            continue;
+        size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < count; i++) {
+            int fd;
+            memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+            if (first < 0)
+                first = fd;
+            else
+                close(fd);
+        }
+    }
+    return first;
+}
+
+int shm_receive_hello(int fd, struct shm_hello *hello, int *memory)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(4 * sizeof(int))];
+    } control;
+    struct iovec iov = {hello, sizeof(*hello)};
+    struct msghdr m = {
+        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
+    ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (n < 0)
+        return -errno;
+    int got = take_descriptors(&m);
+    if (n != (ssize_t)sizeof(*hello) || m.msg_flags & (MSG_TRUNC | MSG_CTRUNC) || got < 0) {
+        if (got >= 0)
+            close(got);
+        return -EPROTO;
+    }
+    *memory = got;
+    return 0;
+}
+
+/* ---- memory ----------------------------------------------------------------------------------------------------- */
+
+enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW };
+
+int shm_make_memory(size_t bytes)
+{
+    int fd = memfd_create("softnic-rings", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return -errno;
+    if (ftruncate(fd, (off_t)bytes) || fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL))
+        return close_with(fd, -errno);
+    return fd;
+}
+
+/* Without the seal, the peer could shrink the file and turn our next access into SIGBUS. */
+int shm_check_memory(int fd, size_t bytes)
+{
+    struct stat st;
+    int seals = fcntl(fd, F_GET_SEALS);
+    if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st) || st.st_size < 0 || (size_t)st.st_size != bytes)
+        return -EPROTO;
+    return 0;
+}
+
+void *shm_map(int fd, size_t bytes)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    madvise(p, bytes, MADV_DONTFORK);
+    return p;
+}

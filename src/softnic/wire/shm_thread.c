@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The wire's helper thread: waits for what needs a system call (connections, hellos, hang-ups, wake-ups by peers), so that
+ * nobody who moves data ever has to. It blocks all signals, and while nothing happens it costs nothing.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "softnic/wire/shm_internal.h"
+
+enum { POKE_ID = 0, EVENTS = 32, MAX_TURNS = 1000 };
+
+int shm_watch(struct shm_wire *w, int fd, uint64_t id)
+{
+    struct epoll_event e = {.events = EPOLLIN | EPOLLRDHUP, .data.u64 = id};
+    return epoll_ctl(w->epoll, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
+}
+
+static bool accept_on(struct shm_wire *w, uint64_t id)
+{
+    for (struct shm_endpoint *e = w->endpoints; e; e = e->next)
+        for (unsigned i = 0; i < e->identity.gid_count; i++)
+            if (e->id[i] == id) {
+                shm_peer_accept(w, e, i);
+                return true;
+            }
+    return false;
+}
+
+static struct shm_connection *find(struct shm_wire *w, uint64_t id)
+{
+    for (struct shm_connection *c = w->connections; c; c = c->next)
+        if (c->id == id)
+            return c;
+    return NULL; /* gone since the event was reported */
+}
+
+/* Bytes on an open connection only say "wake up". 0: still there. */
+static int drain(int fd)
+{
+    uint8_t bytes[64];
+    ssize_t n;
+    for (int i = 0; i < EVENTS; i++) {
+        n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+        if (n <= 0)
+            break;
+    }
+    return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR) ? -EPIPE : 0;
+}
+
+static void on_connection(struct shm_wire *w, struct shm_connection *c, uint32_t events)
+{
+    int rc = 0;
+    if (events & EPOLLIN)
+        rc = c->open ? drain(c->fd) : shm_peer_hello(w, c);
+    if (rc == -EAGAIN)
+        rc = 0;
+    if (rc || events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP))
+        shm_peer_hangup(w, c);
+}
+
+static void handle(struct shm_wire *w, const struct epoll_event *events, int count)
+{
+    for (int i = 0; i < count; i++) {
+        uint64_t id = events[i].data.u64, ignored;
+        if (id == POKE_ID) {
+            if (read(w->poke, &ignored, sizeof(ignored)) < 0)
+                continue; /* somebody was faster */
+        } else if (!accept_on(w, id)) {
+            struct shm_connection *c = find(w, id);
+            if (c && !c->dead)
+                on_connection(w, c, events[i].events);
+        }
+    }
+    shm_peer_reap(w);
+}
+
+/* A peer woke us, or somebody new is there: whoever sleeps in the port may be needed. */
+static void drive(struct shm_wire *w)
+{
+    for (int i = 0; !w->passive && i < MAX_TURNS && sn_port_run(w->wire.port) > 0; i++)
+        continue;
+    sn_port_wake(w->wire.port);
+}
+
+static void *run(void *arg)
+{
+    struct shm_wire *w = arg;
+    struct epoll_event events[EVENTS];
+    while (!atomic_load(&w->stop)) {
+        int n = epoll_wait(w->epoll, events, EVENTS, -1);
+        if (n <= 0)
+            continue;
+        sn_port_lock(w->wire.port);
+        handle(w, events, n);
+        sn_port_unlock(w->wire.port);
+        drive(w);
+    }
+    return NULL;
+}
+
+int shm_helper_start(struct shm_wire *w)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are the program's */
+    int rc = pthread_create(&w->helper, NULL, run, w);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!rc)
+        pthread_setname_np(w->helper, "softnic-shm");
+    return -rc;
+}
+
+void shm_helper_stop(struct shm_wire *w)
+{
+    uint64_t one = 1;
+    atomic_store(&w->stop, true);
+    while (write(w->poke, &one, sizeof(one)) < 0 && errno == EINTR)
+        continue;
+    pthread_join(w->helper, NULL);
+}
