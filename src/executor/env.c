@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "executor/env.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "executor/exec.h"
+
+static struct ex_env env;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void read_number(const char *name, uint64_t *out, uint64_t low, uint64_t high)
+{
+    const char *text = getenv(name);
+    char *end;
+    unsigned long long value;
+
+    if (!text || !*text)
+        return;
+    errno = 0;
+    value = strtoull(text, &end, 0);
+    if (errno || *end || strchr(text, '-') || value < low || value > high)
+        fprintf(stderr, "gdaki-cpu: %s=%s: want a number from %llu to %llu; using %llu\n", name, text,
+                (unsigned long long)low, (unsigned long long)high, (unsigned long long)*out);
+    else
+        *out = value;
+}
+
+static void read_check(void)
+{
+    const char *text = getenv("GDAKI_CPU_CHECK");
+
+    if (!text || !*text || !strcmp(text, "report"))
+        return;
+    if (!strcmp(text, "off"))
+        env.check = EX_CHECK_OFF;
+    else if (!strcmp(text, "fatal"))
+        env.check = EX_CHECK_FATAL;
+    else
+        fprintf(stderr, "gdaki-cpu: GDAKI_CPU_CHECK=%s: want off, report or fatal; using report\n", text);
+}
+
+static void read_all(void)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+    env.workers = cores > 0 ? (uint64_t)cores : 1;
+    env.stack_kb = 64;
+#if defined(EX_ASAN) || defined(EX_TSAN)
+    env.stack_kb = 256;
+#endif
+    env.preempt_us = 1000;
+    env.check = EX_CHECK_REPORT;
+    read_number("GDAKI_CPU_WORKERS", &env.workers, 1, 1024);
+    read_number("GDAKI_CPU_STACK_KB", &env.stack_kb, 16, 65536);
+    read_number("GDAKI_CPU_SEED", &env.seed, 0, UINT64_MAX);
+    read_number("GDAKI_CPU_SPLIT", &env.split, 0, 1);
+    read_number("GDAKI_CPU_STORE_BUFFER", &env.store_buffer, 0, 1);
+    read_number("GDAKI_CPU_TIMEOUT_MS", &env.timeout_ms, 0, UINT32_MAX);
+    read_number("GDAKI_CPU_PREEMPT_US", &env.preempt_us, 0, 10000000);
+    read_check();
+}
+
+const struct ex_env *ex_env(void)
+{
+    pthread_once(&once, read_all);
+    return &env;
+}
+
+bool gdaki_cpu_env_row(unsigned i, struct gdaki_cpu_env *row)
+{
+    static const struct gdaki_cpu_env table[] = {
+#define EX_ENV_ROW(field, name, value, help) {name, value, help},
+        EX_ENV_TABLE(EX_ENV_ROW)
+#undef EX_ENV_ROW
+    };
+
+    if (i >= sizeof(table) / sizeof(table[0]))
+        return false;
+    *row = table[i];
+    return true;
+}

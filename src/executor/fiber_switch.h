@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The switch itself, by architecture: fiber_x86_64.S, fiber_aarch64.S, and ucontext elsewhere or under
+ * -DGDAKI_EXECUTOR_UCONTEXT. Callee-saved registers are kept on the stack that is left; the floating-point control word
+ * is not (kernels do not change it).
+ */
+#ifndef GDAKI_EXECUTOR_FIBER_SWITCH_H
+#define GDAKI_EXECUTOR_FIBER_SWITCH_H
+
+#include <stddef.h>
+
+/* Saves this context in *from and resumes `to`, a value that *from of an earlier switch or ex_switch_prepare got. */
+void ex_switch(void **from, void *to);
+/* A context that calls entry(arg) on the given stack. */
+void *ex_switch_prepare(char *low, size_t size, void (*entry)(void *arg), void *arg);
+
+#endif
