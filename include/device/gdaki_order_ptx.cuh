@@ -98,6 +98,13 @@ GDAKI_FN uint64_t gdaki_fetch_add_u64(uint64_t *p, uint64_t v, int scope)
     return before;
 }
 
+GDAKI_FN uint32_t gdaki_fetch_add_u32(uint32_t *p, uint32_t v, int scope)
+{
+    uint32_t before;
+    GDAKI_PTX_BY_SCOPE(scope, "atom.relaxed.", ".add.u32 %0, [%1], %2;", : "=r"(before) : "l"(p), "r"(v) : "memory");
+    return before;
+}
+
 GDAKI_FN uint64_t gdaki_fetch_max_u64(uint64_t *p, uint64_t v, int scope)
 {
     uint64_t before;

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Groups of lanes that do the same thing to the same queue at the same call. gdaki: C++ only.
+ *
+ * A group is found among the lanes that happen to be together (__activemask), and only its members take part in what it
+ * does, so any split of a warp into groups is legal: by divergence, by call site, by queue, or by chance.
+ */
+#ifndef GDAKI_DEV_GROUP_CUH
+#define GDAKI_DEV_GROUP_CUH
+
+#include "doca_gpunetio_dev_verbs_common.cuh"
+
+struct gdaki_group {
+    uint32_t mask;
+    uint32_t leader; /* lane of the lowest member */
+    uint32_t rank;   /* of this lane, 0.. in lane order */
+    uint32_t size;
+
+    __device__ __forceinline__ bool leads() const
+    {
+        return rank == 0;
+    }
+    /* Also orders memory among the members: what each wrote before is visible to all behind. */
+    __device__ __forceinline__ void sync() const
+    {
+        __syncwarp(mask);
+    }
+    __device__ __forceinline__ uint64_t from_leader(uint64_t v) const
+    {
+        return __shfl_sync(mask, (unsigned long long)v, (int)leader);
+    }
+    __device__ __forceinline__ bool all(bool v) const
+    {
+        return __all_sync(mask, v) != 0;
+    }
+};
+
+GDAKI_DEV struct gdaki_group gdaki_group_of(uint32_t mask)
+{
+    struct gdaki_group g;
+    g.mask = mask;
+    g.leader = (uint32_t)__ffs((int)mask) - 1;
+    g.rank = (uint32_t)__popc(mask & ((1u << doca_gpu_dev_verbs_get_lane_id()) - 1));
+    g.size = (uint32_t)__popc(mask);
+    return g;
+}
+
+/* Lanes with the same queue and code options. Addresses leave the top 4 bits free, and that is what options need. */
+GDAKI_DEV struct gdaki_group gdaki_group_by(const struct doca_gpu_dev_verbs_qp *qp, uint32_t code_opt)
+{
+    unsigned long long key = (unsigned long long)(uintptr_t)qp ^ ((unsigned long long)(code_opt & 15) << 60);
+    return gdaki_group_of(__match_any_sync(__activemask(), key));
+}
+
+/* How many units the lanes before this one have, and all together. */
+GDAKI_DEV void gdaki_group_prefix(const struct gdaki_group &g, uint64_t count, uint64_t *before, uint64_t *total)
+{
+    if (g.all(count == 1)) {
+        *before = g.rank;
+        *total = g.size;
+        return;
+    }
+    uint64_t lower = 0, sum = 0;
+    for (uint32_t rest = g.mask, rank = 0; rest != 0; rest &= rest - 1, rank++) {
+        uint64_t c = __shfl_sync(g.mask, (unsigned long long)count, __ffs((int)rest) - 1);
+        if (rank < g.rank)
+            lower += c;
+        sum += c;
+    }
+    *before = lower;
+    *total = sum;
+}
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Posting, aggregated by warp: the lanes that post to one queue at one call reserve once, hand over once and ring once.
+ * gdaki: C++ only.
+ *
+ * Why it is ordered
+ *   lanes store their WQEs; __syncwarp(group) makes them the leader's in the causality order;
+ *   the leader releases at the sharing scope and moves sq_ready_index when everything in front has been handed over, so
+ *   whoever reads that index, or a later one, and acquires, has these WQEs and all before (the moves are read-modify-
+ *   writes, each one continues the release of those before it);
+ *   the leader, or somebody further, reads the index, acquires at the sharing scope, releases at GPU scope or wider, and
+ *   stores to the register: the NIC that sees the store sees every WQE below (gdaki_dev_ring.cuh).
+ * Why it ends
+ *   a leader waits for slots of earlier reservations (gdaki_dev_reserve.cuh) and for the hand-over of those in front of
+ *   it; both lead to smaller indices only. Lanes wait for their leader alone. A group never reserves more than the ring
+ *   at once, so no run waits for its own WQEs. When the queue fails, everybody who waits sees the error and leaves.
+ */
+#ifndef GDAKI_DEV_POST_CUH
+#define GDAKI_DEV_POST_CUH
+
+#include "gdaki_dev_reserve.cuh"
+
+#define GDAKI_BF_LANES 8u /* lanes that store a 64-byte WQE in one instruction */
+
+/* Lanes with rank 0..7 store 8 bytes each, one instruction, so that the register sees one 64-byte write. */
+GDAKI_DEV void gdaki_blueflame_store(struct doca_gpu_dev_verbs_qp *qp, const void *wqe, uint32_t rank)
+{
+    if (rank < GDAKI_BF_LANES)
+        gdaki_store_mmio_u64(qp->sq_db + rank,
+                             gdaki_load_u64((const uint64_t *)wqe + rank, DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU));
+}
+
+/*
+ * Announcement by BlueFlame: the first doorbell is the last WQE itself. `wqe` NULL: as it stands in the ring. The leader
+ * holds the lock meanwhile; the syncs order its acquire before the lanes' loads, and their stores before its release.
+ */
+template <GDAKI_P_SHARING>
+GDAKI_DEV_INLINE void gdaki_announce_bf(const struct gdaki_group &g, struct doca_gpu_dev_verbs_qp *qp, uint64_t producer,
+                                        const struct doca_gpu_dev_verbs_wqe *wqe, int asked_scope, uint32_t code_opt)
+{
+    int scope = gdaki_ring_scope(qp, asked_scope);
+    uint64_t target = 0;
+    bool locked = false;
+
+    if (g.leads() && !gdaki_cq_failed(&qp->cq_sq)) {
+        locked = gdaki_ring_lock<resource_sharing_mode>(qp, producer);
+        if (locked) {
+            target = gdaki_ring_target<resource_sharing_mode>(qp, producer);
+            if (gdaki_ring_claim<resource_sharing_mode>(qp, target))
+                gdaki_release_at(scope);
+            else
+                target = 0;
+        }
+    }
+    target = g.from_leader(target);
+    g.sync();
+    if (target != 0) {
+        bool own = wqe != NULL && target == producer; /* else somebody's later WQE is the last one */
+        gdaki_blueflame_store(qp, own ? wqe : gdaki_wqe_slot(qp, target - 1), g.rank);
+        g.sync();
+        if (g.leads()) {
+            gdaki_write_record(qp->sq_dbrec, target);
+            gdaki_write_register(qp->sq_db, gdaki_qp_doorbell(qp, target), scope, code_opt);
+        }
+    }
+    if (locked)
+        gdaki_ring_unlock<resource_sharing_mode>(qp);
+}
+
+/* A run of the group has stored its WQEs from..to - 1. */
+template <GDAKI_P_SHARING, GDAKI_P_HANDLER>
+GDAKI_DEV_INLINE void gdaki_finish_run(const struct gdaki_group &g, struct doca_gpu_dev_verbs_qp *qp, uint64_t from,
+                                       uint64_t to, uint32_t code_opt)
+{
+    bool rings = (code_opt & DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING) == 0;
+    bool bf = rings && g.size >= GDAKI_BF_LANES &&
+              gdaki_handler<nic_handler>(qp) == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF;
+    bool handed = g.leads() && gdaki_hand_over<resource_sharing_mode>(qp, from, to) == 0;
+
+    if (bf)
+        gdaki_announce_bf<resource_sharing_mode>(g, qp, handed ? to : 0, NULL, DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU, code_opt);
+    else if (handed && rings)
+        gdaki_announce<resource_sharing_mode, nic_handler>(qp, to, DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU, code_opt);
+}
+
+/*
+ * One thread that has the queue to itself: no votes. n WQEs, make(slot, index, k) writes the k-th. Returns the last
+ * index, or GDAKI_TICKET_NONE if the queue is in error.
+ */
+template <GDAKI_P_SHARING, GDAKI_P_HANDLER, class Make>
+GDAKI_DEV_INLINE uint64_t gdaki_post_alone(struct doca_gpu_dev_verbs_qp *qp, uint64_t n, uint32_t code_opt, Make make,
+                                           struct doca_gpu_dev_verbs_qp *also = NULL)
+{
+    uint64_t ring = qp->sq_wqe_num, last = GDAKI_TICKET_NONE;
+    for (uint64_t base = 0; base < n;) {
+        uint64_t run = n - base < ring ? n - base : ring;
+        uint64_t first = gdaki_reserve<resource_sharing_mode, nic_handler>(qp, run, code_opt, also);
+        if (first == GDAKI_TICKET_NONE)
+            return GDAKI_TICKET_NONE;
+        for (uint64_t i = 0; i < run; i++)
+            make(gdaki_wqe_slot(qp, first + i), first + i, base + i);
+        last = first + run - 1;
+        if (gdaki_hand_over<resource_sharing_mode>(qp, first, last + 1) == 0 &&
+            (code_opt & DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING) == 0)
+            gdaki_announce<resource_sharing_mode, nic_handler>(qp, last + 1, DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU, code_opt);
+        base += run;
+    }
+    return last;
+}
+
+/*
+ * The same for all lanes of a group; counts may differ. The group's WQEs are numbered through, lane by lane, and cut into
+ * runs of at most a ring, also in the middle of a lane's. Returns each lane's own last index.
+ */
+template <GDAKI_P_SHARING, GDAKI_P_HANDLER, class Make>
+GDAKI_DEV_INLINE uint64_t gdaki_post_group(const struct gdaki_group &g, struct doca_gpu_dev_verbs_qp *qp, uint64_t n,
+                                           uint32_t code_opt, Make make, struct doca_gpu_dev_verbs_qp *also)
+{
+    uint64_t ring = qp->sq_wqe_num, own, total, last = GDAKI_TICKET_NONE;
+    gdaki_group_prefix(g, n, &own, &total);
+    for (uint64_t base = 0; base < total;) {
+        uint64_t run = total - base < ring ? total - base : ring, first = 0;
+        if (g.leads())
+            first = gdaki_reserve<resource_sharing_mode, nic_handler>(qp, run, code_opt, also);
+        first = g.from_leader(first);
+        if (first == GDAKI_TICKET_NONE)
+            return GDAKI_TICKET_NONE;
+        uint64_t lo = own > base ? own : base, hi = own + n < base + run ? own + n : base + run;
+        for (uint64_t i = lo; i < hi; i++) {
+            last = first + (i - base);
+            make(gdaki_wqe_slot(qp, last), last, i - own);
+        }
+        g.sync(); /* orders the lanes' WQEs before the leader's release */
+        gdaki_finish_run<resource_sharing_mode, nic_handler>(g, qp, first, first + run, code_opt);
+        base += run;
+    }
+    g.sync(); /* lanes that leave together are likely to post together again */
+    return last;
+}
+
+/*
+ * Warp scope shares a queue among the lanes at least, so EXCLUSIVE there means "this warp": state is kept at block scope,
+ * because lanes that diverge post as several groups.
+ */
+template <GDAKI_P_SHARING>
+struct gdaki_warp_sharing {
+    static constexpr enum doca_gpu_dev_verbs_resource_sharing_mode mode =
+        resource_sharing_mode == DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_EXCLUSIVE
+            ? DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_CTA
+            : resource_sharing_mode;
+};
+
+/* Thread scope: alone under EXCLUSIVE, else with the lanes that post to this queue at this call. */
+template <GDAKI_P_SHARING, GDAKI_P_HANDLER, class Make>
+GDAKI_DEV_INLINE uint64_t gdaki_post(struct doca_gpu_dev_verbs_qp *qp, uint64_t n, uint32_t code_opt, Make make,
+                                     struct doca_gpu_dev_verbs_qp *also = NULL)
+{
+    if (gdaki_sharing<resource_sharing_mode>::exclusive)
+        return gdaki_post_alone<resource_sharing_mode, nic_handler>(qp, n, code_opt, make, also);
+    struct gdaki_group g = gdaki_group_by(qp, code_opt);
+    return gdaki_post_group<resource_sharing_mode, nic_handler>(g, qp, n, code_opt, make, also);
+}
+
+/* Warp scope: the same with state shared by the warp at least. A partial warp posts its active lanes. */
+template <GDAKI_P_SHARING, GDAKI_P_HANDLER, class Make>
+GDAKI_DEV_INLINE uint64_t gdaki_post_warp(struct doca_gpu_dev_verbs_qp *qp, uint64_t n, uint32_t code_opt, Make make)
+{
+    return gdaki_post<gdaki_warp_sharing<resource_sharing_mode>::mode, nic_handler>(qp, n, code_opt, make);
+}
+
+#endif

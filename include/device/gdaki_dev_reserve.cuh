@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Handing out ring slots, and waiting for WQEs. gdaki: C++ only.
+ *
+ * No wait depends on the waiter. A reservation [base, base + n), n at most the ring, waits for WQE base + n - 1 - ring,
+ * which is below base: it was reserved earlier, by somebody who waits, if at all, for something earlier still. What is
+ * handed over but not announced (SKIP_DB_RINGING) the waiter announces itself, each turn, since it may have been handed
+ * over after the wait began.
+ */
+#ifndef GDAKI_DEV_RESERVE_CUH
+#define GDAKI_DEV_RESERVE_CUH
+
+#include "gdaki_dev_group.cuh"
+#include "gdaki_dev_ring.cuh"
+
+/*
+ * Waits for a WQE, announcing on `qp`, and on `also` where not NULL (its completions can depend on that queue). 0, -EIO,
+ * or EBUSY past the deadline (0: none).
+ */
+template <GDAKI_P_SHARING, GDAKI_P_HANDLER>
+GDAKI_DEV_INLINE int gdaki_wait_index(struct doca_gpu_dev_verbs_qp *qp, uint64_t index, uint64_t deadline_ns,
+                                      struct doca_gpu_dev_verbs_qp *also = NULL)
+{
+    struct doca_gpu_dev_verbs_cq *cq = &qp->cq_sq;
+    bool collapsed = gdaki_cq_is_collapsed(cq);
+    uint64_t next;
+
+    gdaki_check_poll(cq, index);
+    for (;;) {
+        int status = gdaki_poll<resource_sharing_mode>(cq, index, collapsed, &next);
+        if (status == 0)
+            gdaki_consume<resource_sharing_mode>(cq, next);
+        if (status != EBUSY || gdaki_expired(deadline_ns))
+            return status;
+        if (also != NULL)
+            gdaki_announce_ready<resource_sharing_mode, nic_handler>(also);
+        gdaki_announce_ready<resource_sharing_mode, nic_handler>(qp);
+        gdaki_relax();
+    }
+}
+
+/* Waits until the slot of `last` is free. 0, -EIO, or EBUSY past the deadline. */
+template <GDAKI_P_SHARING, GDAKI_P_HANDLER>
+GDAKI_DEV_INLINE int gdaki_wait_slot(struct doca_gpu_dev_verbs_qp *qp, uint64_t last, uint64_t deadline_ns,
+                                     struct doca_gpu_dev_verbs_qp *also = NULL)
+{
+    uint64_t ring = qp->sq_wqe_num, next;
+    if (last < ring || last - ring < gdaki_index_load<resource_sharing_mode>(&qp->cq_sq.cqe_ci))
+        return 0;
+
+    struct gdaki_check_watch watch = {};
+    bool collapsed = gdaki_cq_is_collapsed(&qp->cq_sq);
+    for (;;) {
+        int status = gdaki_poll<resource_sharing_mode>(&qp->cq_sq, last - ring, collapsed, &next);
+        if (status == 0)
+            gdaki_consume<resource_sharing_mode>(&qp->cq_sq, next);
+        if (status != EBUSY || gdaki_expired(deadline_ns))
+            return status;
+        if (also != NULL)
+            gdaki_announce_ready<resource_sharing_mode, nic_handler>(also);
+        gdaki_announce_ready<resource_sharing_mode, nic_handler>(qp);
+        if (gdaki_check_stuck(qp, &watch, last - ring))
+            gdaki_cq_fail(&qp->cq_sq, GDAKI_ERROR_SOFTWARE, last);
+        gdaki_relax();
+    }
+}
+
+/*
+ * n slots for one caller (a thread, or a leader for its group), n at most the ring. Index of the first, or
+ * GDAKI_TICKET_NONE when the queue is in error.
+ */
+template <GDAKI_P_SHARING, GDAKI_P_HANDLER>
+GDAKI_DEV_INLINE uint64_t gdaki_reserve(struct doca_gpu_dev_verbs_qp *qp, uint64_t n, uint32_t code_opt,
+                                        struct doca_gpu_dev_verbs_qp *also = NULL)
+{
+    if (gdaki_cq_failed(&qp->cq_sq))
+        return GDAKI_TICKET_NONE;
+    uint64_t first = gdaki_index_fetch_add<resource_sharing_mode>(&qp->sq_rsvd_index, n);
+    if ((code_opt & DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_AVAILABILITY_CHECK) != 0) {
+#ifdef GDAKI_CPU
+        uint64_t next, last = first + n - 1;
+        if (last >= qp->sq_wqe_num)
+            gdaki_check_overwrite(qp, last,
+                                  gdaki_poll<resource_sharing_mode>(&qp->cq_sq, last - qp->sq_wqe_num,
+                                                                    gdaki_cq_is_collapsed(&qp->cq_sq), &next));
+#endif
+        return first;
+    }
+    return gdaki_wait_slot<resource_sharing_mode, nic_handler>(qp, first + n - 1, 0, also) == 0 ? first
+                                                                                               : GDAKI_TICKET_NONE;
+}
+
+/*
+ * A reservation that no ring can hold would wait for itself. The queue is stopped instead, once it has drained so that
+ * what the caller writes into slots meets no WQE in use.
+ */
+template <GDAKI_P_SHARING, GDAKI_P_HANDLER>
+GDAKI_DEV_INLINE uint64_t gdaki_refuse_reservation(struct doca_gpu_dev_verbs_qp *qp, uint64_t count)
+{
+    gdaki_check_reservation(qp, count);
+    uint64_t ready = gdaki_index_load<resource_sharing_mode>(&qp->sq_ready_index);
+    if (ready != 0)
+        (void)gdaki_wait_index<resource_sharing_mode, nic_handler>(qp, ready - 1, 0);
+    gdaki_cq_fail(&qp->cq_sq, GDAKI_ERROR_SOFTWARE, ready);
+    return ready;
+}
+
+/* Public reservation by one thread: slots are handed out also on a queue in error, and nothing waits there. */
+template <GDAKI_P_SHARING>
+GDAKI_DEV uint64_t gdaki_reserve_single(struct doca_gpu_dev_verbs_qp *qp, uint64_t count, uint32_t code_opt)
+{
+    const enum doca_gpu_dev_verbs_nic_handler nic_handler = DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO;
+    if (count > qp->sq_wqe_num)
+        return gdaki_refuse_reservation<resource_sharing_mode, nic_handler>(qp, count);
+    uint64_t first = gdaki_reserve<resource_sharing_mode, nic_handler>(qp, count, code_opt);
+    return first != GDAKI_TICKET_NONE ? first : gdaki_index_load<resource_sharing_mode>(&qp->sq_rsvd_index);
+}
+
+/*
+ * Public reservation by whoever of a warp is here: one fetch-add and one wait a run, slots contiguous and in lane order,
+ * since hand-written kernels take the last thread's index for the highest. A run holds as many lanes as fit in the ring;
+ * the others go round again while the lanes of the run are free to leave, build and submit.
+ */
+template <GDAKI_P_SHARING>
+GDAKI_DEV_INLINE uint64_t gdaki_reserve_together(struct doca_gpu_dev_verbs_qp *qp, uint64_t count, uint32_t code_opt)
+{
+    for (;;) {
+        struct gdaki_group g = gdaki_group_by(qp, code_opt);
+        uint64_t before, total;
+        gdaki_group_prefix(g, count, &before, &total);
+        uint64_t ring = qp->sq_wqe_num;
+        bool fits = before + count <= ring || before == 0; /* the first lane always goes */
+        uint32_t run_mask = __ballot_sync(g.mask, fits);
+        if (!fits)
+            continue;
+        struct gdaki_group run = gdaki_group_of(run_mask);
+        uint64_t sum = __shfl_sync(run.mask, (unsigned long long)(before + count), 31 - __clz((int)run.mask));
+        uint64_t first = 0;
+        if (run.leads())
+            first = gdaki_reserve_single<resource_sharing_mode>(qp, sum, code_opt);
+        return run.from_leader(first) + before;
+    }
+}
+
+#endif

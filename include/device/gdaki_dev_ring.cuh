@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a queue is told to the NIC: doorbells, records, the counter of the CPU-assisted mode. gdaki: C++ only.
+ *
+ * An announcement makes every WQE below a producer index known to the NIC. Two things hold for all handlers:
+ *  - It covers whatever is handed over (sq_ready_index) by then, by whomever: a thread that finds sq_wqe_pi at or past
+ *    its own index returns, since the thread that moved it is about to ring, or has rung, for both.
+ *  - Before the register store, the ringing thread acquires at the sharing scope behind its load of sq_ready_index, then
+ *    releases at GPU scope or wider. The acquire makes the other threads' WQEs its own in the causality order, the
+ *    release makes them the NIC's. The release is GPU wide even under CTA sharing, since the NIC is outside the block.
+ */
+#ifndef GDAKI_DEV_RING_CUH
+#define GDAKI_DEV_RING_CUH
+
+#include "doca_gpunetio_dev_verbs_cq.cuh"
+
+/* A caller's scope is a minimum: SYS where a ring or payload may lie in host memory, GPU at least for announcements. */
+GDAKI_DEV int gdaki_widen(const struct doca_gpu_dev_verbs_qp *qp, int asked)
+{
+    if (qp->mem_type != DOCA_GPUNETIO_VERBS_MEM_TYPE_GPU || (qp->gdaki_flags & GDAKI_QP_FLAG_HOST_PAYLOAD) != 0)
+        return DOCA_GPUNETIO_VERBS_SYNC_SCOPE_SYS;
+    return asked;
+}
+
+GDAKI_DEV int gdaki_ring_scope(const struct doca_gpu_dev_verbs_qp *qp, int asked)
+{
+    return gdaki_widen(qp, asked < DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU ? asked : DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU);
+}
+
+/* Run-time scope to compile-time scope; only SYS and narrower ones that were asked for remain. */
+GDAKI_DEV void gdaki_release_at(int scope)
+{
+    if (scope == DOCA_GPUNETIO_VERBS_SYNC_SCOPE_SYS)
+        gdaki_fence_release(DOCA_GPUNETIO_VERBS_SYNC_SCOPE_SYS);
+    else if (scope == DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU)
+        gdaki_fence_release(DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU);
+    else if (scope == DOCA_GPUNETIO_VERBS_SYNC_SCOPE_CTA)
+        gdaki_fence_release(DOCA_GPUNETIO_VERBS_SYNC_SCOPE_CTA);
+}
+
+GDAKI_DEV void gdaki_sc_at(int scope)
+{
+    if (scope == DOCA_GPUNETIO_VERBS_SYNC_SCOPE_SYS)
+        gdaki_fence_sc(DOCA_GPUNETIO_VERBS_SYNC_SCOPE_SYS);
+    else
+        gdaki_fence_sc(DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU);
+}
+
+GDAKI_DEV uint64_t gdaki_qp_doorbell(const struct doca_gpu_dev_verbs_qp *qp, uint64_t producer)
+{
+    return gdaki_doorbell_value(qp->sq_num_shift8_be, producer);
+}
+
+/* Release, then the register; ASYNC_STORE_RELEASE makes one instruction of both where there is one. */
+GDAKI_DEV void gdaki_write_register(uint64_t *reg, uint64_t value, int scope, uint32_t code_opt)
+{
+    if ((code_opt & DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_ASYNC_STORE_RELEASE) != 0) {
+        doca_gpu_dev_verbs_async_store_release(reg, value);
+        return;
+    }
+    gdaki_release_at(scope);
+    gdaki_store_mmio_u64(reg, value);
+}
+
+GDAKI_DEV void gdaki_write_record(__be32 *record, uint64_t producer)
+{
+    gdaki_store_u32((uint32_t *)record, gdaki_record_value(producer), DOCA_GPUNETIO_VERBS_SYNC_SCOPE_SYS);
+}
+
+/* Doorbell, record, doorbell: the NIC starts at once, and finds the record up to date after the second. */
+GDAKI_DEV void gdaki_ring_with_record(struct doca_gpu_dev_verbs_qp *qp, uint64_t producer, int scope, uint32_t code_opt)
+{
+    uint64_t value = gdaki_qp_doorbell(qp, producer);
+    gdaki_write_register(qp->sq_db, value, scope, code_opt);
+    gdaki_write_record(qp->sq_dbrec, producer);
+    gdaki_write_register(qp->sq_db, value, scope, code_opt);
+}
+
+/*
+ * Takes the right to ring up to `producer`, or returns false because somebody has taken it that far already. While it
+ * waits for the lock it watches sq_wqe_pi, so threads that the holder serves never take the lock.
+ */
+template <GDAKI_P_SHARING>
+GDAKI_DEV bool gdaki_ring_lock(struct doca_gpu_dev_verbs_qp *qp, uint64_t producer)
+{
+    typedef gdaki_sharing<resource_sharing_mode> sharing;
+    for (;;) {
+        if (gdaki_index_load<resource_sharing_mode>(&qp->sq_wqe_pi) >= producer)
+            return false;
+        if (sharing::exclusive || gdaki_cas_u32((uint32_t *)&qp->sq_lock, 0, 1, sharing::scope) == 0)
+            return true;
+        gdaki_relax();
+    }
+}
+
+template <GDAKI_P_SHARING>
+GDAKI_DEV void gdaki_ring_unlock(struct doca_gpu_dev_verbs_qp *qp)
+{
+    if (!gdaki_sharing<resource_sharing_mode>::exclusive)
+        doca_gpu_dev_verbs_unlock<resource_sharing_mode>(&qp->sq_lock);
+}
+
+/* The index to announce: at least `producer`, and all that is handed over. Ends with the acquire that this needs. */
+template <GDAKI_P_SHARING>
+GDAKI_DEV uint64_t gdaki_ring_target(struct doca_gpu_dev_verbs_qp *qp, uint64_t producer)
+{
+    uint64_t ready = gdaki_index_load<resource_sharing_mode>(&qp->sq_ready_index);
+    gdaki_fence_acquire(gdaki_sharing<resource_sharing_mode>::scope);
+    return ready > producer ? ready : producer;
+}
+
+/* Under the lock: moves sq_wqe_pi; false if it has been moved past `target` meanwhile. */
+template <GDAKI_P_SHARING>
+GDAKI_DEV bool gdaki_ring_claim(struct doca_gpu_dev_verbs_qp *qp, uint64_t target)
+{
+    return gdaki_index_fetch_max<resource_sharing_mode>(&qp->sq_wqe_pi, target) < target;
+}
+
+/* Register and record. The lock keeps doorbells in order, so the last one stored is the furthest. */
+template <GDAKI_P_SHARING>
+GDAKI_DEV_INLINE void gdaki_announce_db(struct doca_gpu_dev_verbs_qp *qp, uint64_t producer, int scope, uint32_t code_opt)
+{
+    if (!gdaki_ring_lock<resource_sharing_mode>(qp, producer))
+        return;
+    uint64_t target = gdaki_ring_target<resource_sharing_mode>(qp, producer);
+    if (gdaki_ring_claim<resource_sharing_mode>(qp, target))
+        gdaki_ring_with_record(qp, target, scope, code_opt);
+    gdaki_ring_unlock<resource_sharing_mode>(qp);
+}
+
+/*
+ * Register only, no lock: a slower thread's smaller index could land last and stay there. So everybody looks at the
+ * index again after the store, and rings again if it moved. Sequentially consistent fences on both sides (between moving
+ * sq_wqe_pi and the store, and between the store and the second look) exclude that each misses the other.
+ */
+template <GDAKI_P_SHARING>
+GDAKI_DEV_INLINE void gdaki_announce_no_dbr(struct doca_gpu_dev_verbs_qp *qp, uint64_t producer, int scope,
+                                            uint32_t code_opt)
+{
+    typedef gdaki_sharing<resource_sharing_mode> sharing;
+    if (gdaki_index_load<resource_sharing_mode>(&qp->sq_wqe_pi) >= producer)
+        return;
+    uint64_t target = gdaki_ring_target<resource_sharing_mode>(qp, producer);
+    if (!gdaki_ring_claim<resource_sharing_mode>(qp, target))
+        return;
+    if (sharing::exclusive) {
+        gdaki_write_register(qp->sq_db, gdaki_qp_doorbell(qp, target), scope, code_opt);
+        return;
+    }
+    for (;;) {
+        gdaki_sc_at(scope); /* also the release of everything below target */
+        gdaki_store_mmio_u64(qp->sq_db, gdaki_qp_doorbell(qp, target));
+        gdaki_sc_at(scope);
+        uint64_t now = gdaki_index_load<resource_sharing_mode>(&qp->sq_wqe_pi);
+        if (now <= target)
+            return;
+        gdaki_fence_acquire(sharing::scope);
+        target = now;
+    }
+}
+
+GDAKI_DEV void gdaki_store_counter(struct doca_gpu_dev_verbs_qp *qp, uint64_t producer, bool exclusive)
+{
+    if (exclusive)
+        gdaki_store_u64(qp->sq_db, producer, DOCA_GPUNETIO_VERBS_SYNC_SCOPE_SYS);
+    else
+        gdaki_max_u64(qp->sq_db, producer, DOCA_GPUNETIO_VERBS_SYNC_SCOPE_SYS);
+}
+
+/* CPU-assisted: a counter that the CPU follows, then sq_wqe_pi, so that whoever sees it knows the counter is there. */
+template <GDAKI_P_SHARING>
+GDAKI_DEV_INLINE void gdaki_announce_proxy(struct doca_gpu_dev_verbs_qp *qp, uint64_t producer, int scope)
+{
+    if (gdaki_index_load<resource_sharing_mode>(&qp->sq_wqe_pi) >= producer)
+        return;
+    uint64_t target = gdaki_ring_target<resource_sharing_mode>(qp, producer);
+    gdaki_release_at(scope);
+    gdaki_store_counter(qp, target, gdaki_sharing<resource_sharing_mode>::exclusive);
+    gdaki_index_max<resource_sharing_mode>(&qp->sq_wqe_pi, target);
+}
+
+/*
+ * Who rings. What sq_db points to is decided at export, so a counter is never used as a register nor the reverse; beyond
+ * that a template value is honoured. A queue whose exporter left the field 0 goes by the template value alone.
+ */
+template <GDAKI_P_HANDLER>
+GDAKI_DEV enum doca_gpu_dev_verbs_nic_handler gdaki_handler(const struct doca_gpu_dev_verbs_qp *qp)
+{
+    uint32_t queue = qp->nic_handler;
+    if ((queue & DOCA_GPUNETIO_VERBS_NIC_HANDLER_FLAG_CPU_PROXY) != 0 ||
+        (queue == 0 && nic_handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY))
+        return DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY;
+    if ((queue & DOCA_GPUNETIO_VERBS_NIC_HANDLER_FLAG_NO_DBR) != 0 ||
+        nic_handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR)
+        return DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR;
+    if (nic_handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF ||
+        (nic_handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO &&
+         (queue & DOCA_GPUNETIO_VERBS_NIC_HANDLER_FLAG_BF) != 0))
+        return DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF;
+    return DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB;
+}
+
+/* Nothing is announced on a queue in error. BlueFlame needs the WQE at hand; without it, it is a doorbell with record. */
+template <GDAKI_P_SHARING, GDAKI_P_HANDLER>
+GDAKI_DEV_INLINE void gdaki_announce(struct doca_gpu_dev_verbs_qp *qp, uint64_t producer, int asked_scope,
+                                     uint32_t code_opt)
+{
+    if (gdaki_cq_failed(&qp->cq_sq))
+        return;
+    int scope = gdaki_ring_scope(qp, asked_scope);
+    switch (gdaki_handler<nic_handler>(qp)) {
+    case DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY:
+        gdaki_announce_proxy<resource_sharing_mode>(qp, producer, scope);
+        break;
+    case DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR:
+        gdaki_announce_no_dbr<resource_sharing_mode>(qp, producer, scope, code_opt);
+        break;
+    default:
+        gdaki_announce_db<resource_sharing_mode>(qp, producer, scope, code_opt);
+        break;
+    }
+}
+
+/* Announces what is handed over and not announced, SKIP_DB_RINGING or not: for threads that are about to wait. */
+template <GDAKI_P_SHARING, GDAKI_P_HANDLER>
+GDAKI_DEV_INLINE void gdaki_announce_ready(struct doca_gpu_dev_verbs_qp *qp)
+{
+    uint64_t ready = gdaki_index_load<resource_sharing_mode>(&qp->sq_ready_index);
+    if (gdaki_index_load<resource_sharing_mode>(&qp->sq_wqe_pi) < ready)
+        gdaki_announce<resource_sharing_mode, nic_handler>(qp, ready, DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU, 0);
+}
+
+/* ---- handing over --------------------------------------------------------------------------------------------------- */
+
+/* sq_ready_index reaches at least `to`: everything below is written. Releases the caller's WQEs at the sharing scope. */
+template <GDAKI_P_SHARING>
+GDAKI_DEV void gdaki_publish(uint64_t *ready, uint64_t to)
+{
+    if (gdaki_index_load<resource_sharing_mode>(ready) >= to)
+        return;
+    gdaki_fence_release(gdaki_sharing<resource_sharing_mode>::scope);
+    gdaki_index_max<resource_sharing_mode>(ready, to);
+}
+
+/*
+ * In order: slots from..to - 1 are handed over once everything below `from` is. The index may be past `from` already,
+ * where hand-written code submitted without marking, so it is moved by maximum. -EIO if the queue fails meanwhile, since
+ * then the threads in front may have left without handing over.
+ */
+template <GDAKI_P_SHARING>
+GDAKI_DEV_INLINE int gdaki_hand_over(struct doca_gpu_dev_verbs_qp *qp, uint64_t from, uint64_t to)
+{
+    typedef gdaki_sharing<resource_sharing_mode> sharing;
+    gdaki_fence_release(sharing::scope);
+    while (!sharing::exclusive && gdaki_index_load<resource_sharing_mode>(&qp->sq_ready_index) < from) {
+        if (gdaki_cq_failed(&qp->cq_sq))
+            return -EIO;
+        gdaki_relax();
+    }
+    gdaki_index_max<resource_sharing_mode>(&qp->sq_ready_index, to);
+    return 0;
+}
+
+#endif
