@@ -31,7 +31,7 @@ code_files | while read -r file; do
 done >>"$offences"
 
 # Words that tell where somebody worked. The brackets keep this line from finding itself.
-machine='/wor[k]/|(^|[^A-Za-z0-9_])/(roo[t]|home)/|/tmp/(build|bash|gdaki)-|gdaki-(brief|notes)|artifact[-]?registry|deb[.]debian|pypi[.]org|files[.]pythonhosted|Co-Authored[-]By|\b[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}:(80|3128|8080)\b'
+machine='/wor[k]/|(^|[^A-Za-z0-9_])/(roo[t]|home)/|/tmp/(build-|bash_)|gdaki-(brief|notes)|artifact[-]?registry|deb[.]debian|pypi[.]org|files[.]pythonhosted|Co-Authored[-]By|\b[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}:(80|3128|8080)\b'
 text_files | tr '\n' '\0' | xargs -0 grep -nIE "$machine" /dev/null 2>/dev/null | grep -vE '^scripts/check-tree\.sh:' |
     sed 's/$/   <- names a machine or a registry/' >>"$offences" || true
 
