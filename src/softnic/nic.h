@@ -25,6 +25,7 @@ extern "C" {
 struct sn_port; /* NICs driven together: one lock, one thread at most */
 struct sn_nic;  /* one device */
 struct sn_wire; /* wire/wire.h */
+struct gdaki_gpu_ops; /* gpu/gpu.h */
 
 enum sn_link { SN_LINK_ETHERNET = 0, SN_LINK_INFINIBAND = 1 };
 enum sn_space { SN_SPACE_HOST = 0, SN_SPACE_GPU = 1 }; /* GPU: reached by the copy engine only */
@@ -42,6 +43,8 @@ struct sn_port_config {
     uint64_t (*now)(void *arg); /* ns, monotonic; NULL: CLOCK_MONOTONIC. Simulations inject virtual time here */
     void *now_arg;
     bool no_thread; /* never start a thread: somebody calls sn_port_run (tests, simulation) */
+    uint32_t burst_bytes; /* most payload of one burst; 0: 256 KiB. Simulations ask for one path MTU, to lose single packets */
+    const struct gdaki_gpu_ops *gpu; /* copy engine; NULL: gdaki_gpu_current() when GPU memory first turns up */
 };
 
 int sn_port_create(const struct sn_port_config *config, struct sn_port **out);
@@ -111,7 +114,9 @@ struct sn_uar {
     uint32_t index; /* the "page id" */
     void *reg;      /* 64 bytes, 64-byte aligned; stable until sn_uar_free */
     void *dbrless;  /* 64 bytes, 64-byte aligned */
-    void *base;     /* reg == base + 0x800 and dbrless == base + 0x600 in a virtual page of its own (may be NULL until mapped) */
+    void *base;     /* reg == base + 0x800 and dbrless == base + 0x600; NULL: the caller maps a page of its own if it wants one */
+    int fd;         /* memfd of the region that holds both, owned by the NIC; its pages may be mapped again */
+    size_t offset;  /* of dbrless in it; reg is 0x200 further on, in the same 1024-byte block */
 };
 
 int sn_uar_alloc(struct sn_nic *nic, struct sn_uar *out);
@@ -233,6 +238,12 @@ struct sn_srq_attr {
 int sn_srq_create(struct sn_nic *nic, const struct sn_srq_attr *attr, uint32_t *srqn);
 int sn_srq_destroy(struct sn_nic *nic, uint32_t srqn); /* -EBUSY while a QP uses it */
 
+/*
+ * Looks at a queue pair's records now, for what rings no register: receive WQEs posted to a queue in ERR (they end in
+ * flush CQEs), or a send queue whose record is known to have moved.
+ */
+int sn_qp_kick(struct sn_nic *nic, uint32_t qpn);
+
 /* ---- wires ----------------------------------------------------------------------------------------------------- */
 
 struct sn_burst; /* wire/burst.h */
@@ -248,6 +259,16 @@ void sn_port_attach_wire(struct sn_port *port, struct sn_wire *wire);
 
 /* A peer process died (its wire hung up): QPs connected to its slot retry and then fail, as if cables were cut. */
 void sn_port_peer_gone(struct sn_port *port, const uint8_t gid[16], uint8_t slot);
+
+/*
+ * Fault injection below the queues: sees each burst that is about to be delivered inside the port. `fn` may change it
+ * through a copy of its own and deliver that with sn_nic_receive. NULL ends it.
+ */
+enum sn_tap_verdict { SN_TAP_PASS = 0, SN_TAP_DROP = 1, SN_TAP_DUPLICATE = 2 };
+void sn_port_set_tap(struct sn_port *port, int (*fn)(void *arg, const struct sn_burst *burst), void *arg);
+
+/* ns of the earliest timer, UINT64_MAX for none: how far a simulation may move its clock. */
+uint64_t sn_port_next_deadline(struct sn_port *port);
 
 /* NIC of this port that owns a GID, or NULL. */
 struct sn_nic *sn_port_find_nic(struct sn_port *port, const uint8_t gid[16]);

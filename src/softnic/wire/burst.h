@@ -36,7 +36,7 @@ enum sn_burst_flags {
     SN_BURST_FLAGS_ALL = (1 << 6) - 1
 };
 
-#define SN_BURST_MAX_IOV 16
+#define SN_BURST_MAX_IOV 64 /* every gather list that fits a WQE */
 
 struct sn_iov {
     const void *addr;

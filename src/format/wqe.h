@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Work-queue entries of the mlx5 family (Programmer's Reference Manual, "Work Request (WQE) Formats").
+ *
+ * A WQE is a row of 16-byte segments: a control segment, then what the opcode asks for. Send queues count in basic
+ * blocks of 64 bytes (4 segments). exec/wqe.h has the parser.
+ */
+#ifndef GDAKI_FORMAT_WQE_H
+#define GDAKI_FORMAT_WQE_H
+
+#include "format/be.h"
+
+enum {
+    SN_WQE_BB = 64,      /* bytes of a basic block */
+    SN_WQE_SEG = 16,     /* bytes of a segment */
+    SN_WQE_MAX_DS = 63,  /* the ds field has 6 bits */
+    SN_WQE_MAX_BB = 16,  /* ceil(63 / 4) */
+    SN_LKEY_END = 0x100, /* ends the scatter list of a receive WQE */
+};
+
+enum sn_opcode {
+    SN_OPCODE_NOP = 0x00,
+    SN_OPCODE_SEND_INVAL = 0x01,
+    SN_OPCODE_RDMA_WRITE = 0x08,
+    SN_OPCODE_RDMA_WRITE_IMM = 0x09,
+    SN_OPCODE_SEND = 0x0a,
+    SN_OPCODE_SEND_IMM = 0x0b,
+    SN_OPCODE_WAIT = 0x0f,
+    SN_OPCODE_RDMA_READ = 0x10,
+    SN_OPCODE_ATOMIC_CS = 0x11,
+    SN_OPCODE_ATOMIC_FA = 0x12,
+    SN_OPCODE_ATOMIC_MASKED_CS = 0x14,
+    SN_OPCODE_ATOMIC_MASKED_FA = 0x15,
+    SN_OPCODE_DUMP = 0x23,
+};
+
+/* opmod of the masked atomics: log2 of the operand's size, with bit 3 set for the extended form. */
+enum { SN_OPMOD_MASKED_4 = 0x08, SN_OPMOD_MASKED_8 = 0x09 };
+
+/* fm_ce_se: bits 7..5 fence, 3..2 completion, 1 solicited. */
+enum sn_fence {
+    SN_FENCE_NONE = 0,
+    SN_FENCE_SMALL = 1,
+    SN_FENCE_READS = 2,  /* wait for the reads and atomics posted before */
+    SN_FENCE_STRONG = 3, /* wait for everything posted before */
+    SN_FENCE_READS_SMALL = 4,
+};
+enum sn_ce {
+    SN_CE_ON_ERROR = 0,       /* a CQE for an error only */
+    SN_CE_ON_FIRST_ERROR = 1, /* the same, but none for a flush */
+    SN_CE_ALWAYS = 2,
+    SN_CE_ALWAYS_EQE = 3, /* and an event */
+};
+#define SN_WQE_SOLICITED 0x02u
+#define SN_INLINE_SEG    0x80000000u
+
+struct sn_ctrl_seg {
+    sn_be32 opmod_idx_opcode; /* 31..24 opmod, 23..8 index, 7..0 opcode */
+    sn_be32 qpn_ds;           /* 31..8 QP number, 5..0 segments */
+    uint8_t signature;
+    uint8_t dci[2];
+    uint8_t fm_ce_se;
+    uint32_t imm; /* bytes as given, or the key to invalidate */
+};
+
+struct sn_raddr_seg {
+    sn_be64 raddr;
+    sn_be32 rkey;
+    uint32_t reserved;
+};
+
+struct sn_data_seg {
+    sn_be32 byte_count; /* bit 31 clear */
+    sn_be32 lkey;
+    sn_be64 addr;
+};
+
+struct sn_inline_seg {
+    sn_be32 byte_count; /* bit 31 set; the bytes follow, padded to a segment */
+};
+
+struct sn_atomic_seg {
+    sn_be64 swap_add;
+    sn_be64 compare;
+};
+
+struct sn_masked_fa32_seg {
+    sn_be32 add;
+    sn_be32 boundary;
+    uint64_t reserved;
+};
+
+struct sn_masked_fa64_seg {
+    sn_be64 add;
+    sn_be64 boundary;
+};
+
+struct sn_masked_cs32_seg {
+    sn_be32 swap, compare, swap_mask, compare_mask;
+};
+
+/* 8-byte masked compare-swap: two of these, the values and then the masks. */
+struct sn_masked_cs64_seg {
+    sn_be64 swap, compare;
+};
+
+struct sn_wait_seg {
+    uint32_t reserved[2];
+    sn_be32 max_index;
+    sn_be32 cqn;
+};
+
+/* First segment of a receive WQE in a linked-list SRQ. */
+struct sn_next_seg {
+    uint8_t reserved0[2];
+    sn_be16 next_index;
+    uint8_t reserved1[12];
+};
+
+SN_STATIC_ASSERT(sizeof(struct sn_ctrl_seg) == 16 && offsetof(struct sn_ctrl_seg, fm_ce_se) == 11 &&
+                     offsetof(struct sn_ctrl_seg, imm) == 12,
+                 "control segment");
+SN_STATIC_ASSERT(sizeof(struct sn_raddr_seg) == 16 && offsetof(struct sn_raddr_seg, rkey) == 8, "raddr segment");
+SN_STATIC_ASSERT(sizeof(struct sn_data_seg) == 16 && offsetof(struct sn_data_seg, addr) == 8, "data segment");
+SN_STATIC_ASSERT(sizeof(struct sn_inline_seg) == 4, "inline segment");
+SN_STATIC_ASSERT(sizeof(struct sn_atomic_seg) == 16, "atomic segment");
+SN_STATIC_ASSERT(sizeof(struct sn_masked_fa32_seg) == 16 && sizeof(struct sn_masked_fa64_seg) == 16 &&
+                     sizeof(struct sn_masked_cs32_seg) == 16 && sizeof(struct sn_masked_cs64_seg) == 16,
+                 "masked atomic segments");
+SN_STATIC_ASSERT(sizeof(struct sn_wait_seg) == 16 && offsetof(struct sn_wait_seg, max_index) == 8, "wait segment");
+SN_STATIC_ASSERT(sizeof(struct sn_next_seg) == 16 && offsetof(struct sn_next_seg, next_index) == 2, "next segment");
+
+#endif

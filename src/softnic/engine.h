@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engine's objects, shared by queue/, transport/, memory/ and port/; nobody outside includes this.
+ *
+ * Everything here is protected by the port's lock (one lock domain) unless a field says otherwise.
+ *
+ *   port --- nic --- uar (doorbell registers), pd, mkeys, cq, srq, qp
+ *   qp   --- sq (ring, doorbells)  tx (WQEs in flight)  rx (responder)  rq (receive ring)
+ */
+#ifndef SOFTNIC_ENGINE_H
+#define SOFTNIC_ENGINE_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "format/bth.h"
+#include "softnic/errors.h"
+#include "softnic/exec/cqe.h"
+#include "softnic/exec/mkey.h"
+#include "softnic/exec/wqe.h"
+#include "softnic/memory/xfer.h"
+#include "softnic/nic.h"
+#include "softnic/transport/wheel.h"
+#include "softnic/wire/burst.h"
+#include "softnic/wire/inproc.h"
+
+#define SN_CACHE_LINE 64
+#define SN_ALIGNED    __attribute__((aligned(SN_CACHE_LINE)))
+
+enum {
+    SN_TX_ENTRIES = 64,      /* WQEs in flight of one QP */
+    SN_TURN_WQES = 32,       /* WQEs that one QP may start in a turn */
+    SN_HOT_UARS = 32,        /* registers looked at in each turn */
+    SN_HOT_IDLE_TURNS = 2048,/* turns without a doorbell after which a register cools down */
+    SN_RX_QUEUE_MAX = 1024,  /* bursts waiting behind a copy of the copy engine */
+    SN_LOG_RING_MAX = 15, /* indices have 16 bits, and a full ring must differ from an empty one */
+    SN_LOG_CQ_MAX = 22,
+};
+#define SN_MESSAGE_MAX   (1u << 30)
+#define SN_BURST_BYTES   (256u << 10) /* payload of one burst, default */
+#define SN_TURN_BYTES    (512u << 10) /* bytes that one QP may send in a turn */
+#define SN_MISMATCH_NS   10000000ull  /* how long a slot may lag behind its doorbell */
+
+/* ---- small containers ---------------------------------------------------------------------------------------- */
+
+/* Objects by small number. Slot 0 is never used. */
+struct sn_table {
+    void **slot;
+    uint32_t size; /* slots */
+    uint32_t next; /* where to look first */
+    uint32_t used;
+};
+
+int sn_table_add(struct sn_table *t, void *object, uint32_t limit, uint32_t *id);
+void sn_table_remove(struct sn_table *t, uint32_t id);
+void sn_table_free(struct sn_table *t);
+
+static inline void *sn_table_get(const struct sn_table *t, uint32_t id)
+{
+    return id < t->size ? t->slot[id] : NULL;
+}
+
+/* ---- memory keys --------------------------------------------------------------------------------------------- */
+
+struct sn_mkeys {
+    struct sn_mkey **bucket; /* open addressing by key, a power of two of buckets */
+    uint32_t buckets, used, tombs;
+};
+
+struct sn_mkey *sn_mkey_find(const struct sn_mkeys *keys, uint32_t key);
+
+/* The keys that a QP used last; valid while `generation` equals the NIC's. */
+struct sn_key_cache {
+    struct sn_mkey *key;
+    uint32_t value;
+    uint32_t generation;
+};
+
+/* ---- doorbell registers -------------------------------------------------------------------------------------- */
+
+enum sn_reg_kind { SN_REG_PLAIN = 0, SN_REG_DBRLESS = 1 };
+
+struct sn_uar_object {
+    struct sn_nic *nic;
+    uint32_t index;
+    uint32_t refs;   /* queues on it, and 1 until it is freed */
+    bool freed, hot;
+    uint32_t idle_turns; /* since the last doorbell, while hot */
+    void *reg[2];    /* by enum sn_reg_kind */
+    struct sn_qp *qps;       /* by qp->uar_next */
+};
+
+/* ---- completion queues --------------------------------------------------------------------------------------- */
+
+struct sn_cq {
+    uint8_t *ring;
+    uint32_t mask, stride;
+    uint32_t producer;  /* CQEs written since creation */
+    uint32_t consumer;  /* last seen, when overrun matters */
+    uint8_t log_size, cqe_offset;
+    bool collapsed, overrun_ignore, failed, gpu;
+    uint32_t number;
+    struct sn_nic *nic;
+    struct sn_qp *waiters;     /* WAITs blocked on it, by qp->wait_next */
+    struct sn_cq_pending *pending, **pending_tail; /* CQEs on their way to GPU memory */
+    uint32_t assigned;         /* slots given out; == producer when nothing is pending */
+    uint32_t users;
+    struct sn_uar_object *uar;
+    struct sn_cq_attr attr;
+};
+
+/* Writes a CQE. False: the CQ has overrun (now or before) and the queue has to fail. */
+bool sn_cq_push(struct sn_cq *cq, const struct sn_cqe_info *info);
+
+/* ---- receive queues ------------------------------------------------------------------------------------------ */
+
+/* Both RQ and SRQ. Indices are modulo 2^16. */
+struct sn_rq {
+    struct sn_span ring, record;
+    uint8_t log_size, log_stride;
+    bool linked;      /* an SRQ whose WQEs name their successor */
+    uint16_t taken;   /* receive WQEs used */
+    uint16_t posted;  /* counter of the record when last looked at */
+    uint16_t head;    /* linked: slot of the next WQE */
+};
+
+struct sn_srq {
+    struct sn_rq rq;
+    struct sn_nic *nic;
+    uint32_t number, pdn, users;
+    struct sn_srq_attr attr;
+};
+
+/* Takes the next posted receive WQE into `wqe` (1 << log_stride bytes). 0, -EAGAIN: none posted, -EIO: copy failed. */
+int sn_rq_take(struct sn_port *port, struct sn_rq *rq, uint8_t *wqe, uint16_t *index);
+
+/* ---- queue pairs --------------------------------------------------------------------------------------------- */
+
+/* A send WQE from fetch to completion. */
+struct sn_entry {
+    struct sn_wqe w;
+    uint32_t psn, packets; /* PSNs taken; 0 for local operations */
+    uint32_t sent;         /* packets handed to the wire */
+    uint32_t arrived;      /* packets of the response */
+    bool local;            /* takes no PSN: NOP, WAIT, DUMP, or a WQE that failed before it was sent */
+    bool done;             /* local: executed; READ and ATOMIC: answered */
+    bool issued;           /* counted as an outstanding read or atomic */
+    uint8_t syndrome, vendor; /* != 0: ends in an error CQE */
+    uint8_t *raw;          /* the WQE's private copy */
+    uint8_t *big;          /* room for WQEs beyond 64 bytes, kept for reuse */
+    uint64_t small[SN_WQE_BB / 8];
+};
+
+/* Send ring: what is posted, what is fetched. Knows no transport. */
+struct sn_sq {
+    uint8_t *ring;       /* where WQEs are read: the ring itself, or the mirror of one in GPU memory */
+    uint32_t blocks;     /* power of two */
+    uint16_t fetched;    /* index of the next WQE to fetch */
+    uint16_t posted;     /* furthest accepted producer index */
+    uint16_t hint;       /* from the register */
+    bool has_hint;
+    bool doorbell;       /* rung since the last look */
+    bool gpu_ring, gpu_record;
+    bool fetching;       /* GPU: a copy is under way */
+    bool record_ready;   /* GPU: record_copy has been fetched since the doorbell */
+    uint16_t mirrored;   /* GPU: the mirror is good up to here */
+    uint8_t *mirror;
+    uint64_t record_copy;
+    uint64_t mismatch_since; /* ns; 0: the slot matched */
+    const void *record;  /* send word in host memory, or NULL */
+};
+
+struct sn_tx {
+    struct sn_entry *table; /* SN_TX_ENTRIES, allocated at the first WQE */
+    uint32_t head, next, tail; /* oldest incomplete, next to send, end; running counts */
+    uint32_t psn;       /* of the next new request */
+    uint32_t una;       /* oldest unacknowledged */
+    uint32_t reads;     /* outstanding reads and atomics */
+    bool stop;          /* an entry failed: fetch nothing more */
+    bool rnr_wait, waiting_cq;
+    uint8_t retries, rnr_retries; /* left */
+};
+
+/* Saved for duplicates and for responses in progress (IBTA 9.4.4, 9.7.5.1.4). */
+struct sn_rd_slot {
+    uint32_t psn, packets, sent;
+    uint8_t kind; /* enum sn_kind of the request */
+    bool valid;
+    uint32_t rkey, length;
+    uint64_t va, orig;
+    uint32_t msn;
+};
+
+struct sn_rx {
+    uint32_t epsn, msn;
+    bool nak_sent;      /* one NAK a gap: nothing is said until the expected PSN comes */
+    bool ack_due;
+    uint8_t ack_syndrome;
+    uint32_t ack_psn;
+    /* The message in progress. */
+    uint8_t kind;       /* SN_KIND_COUNT: none */
+    uint64_t va;
+    uint32_t rkey, left, placed;
+    bool has_wqe;
+    uint16_t wqe_index;
+    uint8_t *wqe;       /* private copy of the receive WQE */
+    /* Reads and atomics: a ring of 1 << log_rra_max. */
+    struct sn_rd_slot *rd;
+    uint32_t rd_mask, rd_tail, rd_next; /* next to answer == tail: nothing to send */
+};
+
+struct sn_rx_burst; /* a burst that waits for the copy engine; memory/ */
+
+struct sn_qp {
+    /* Looked at for each WQE. */
+    struct sn_nic *nic;
+    struct sn_port *port;
+    uint32_t qpn;
+    uint8_t state; /* enum sn_qp_state */
+    uint8_t mtu;
+    bool active, on_ack_list;
+    struct sn_sq sq;
+    struct sn_tx tx;
+    struct sn_cq *send_cq, *recv_cq;
+    struct sn_nic *peer;     /* in process; NULL: by wire */
+    uint32_t route_generation;
+    uint32_t read_limit;     /* 1 << log_sra_max */
+    struct sn_key_cache lkey_cache, rkey_cache;
+    struct sn_qp *active_next, *active_prev, *ack_next;
+    struct sn_rx rx;
+    struct sn_rq rq;
+    struct sn_srq *srq;
+    /* Rest. */
+    struct sn_uar_object *uar;
+    struct sn_qp *uar_next, *wait_next;
+    struct sn_cq *waits_on;
+    struct sn_timer timer;   /* acknowledgement timeout, or RNR wait */
+    uint32_t timer_una;      /* una when the timer was armed: the deadline moves lazily */
+    struct sn_rx_burst *rx_first, **rx_last; /* the first waits for a copy, the others for it */
+    uint32_t rx_count;
+    uint32_t rx_phase;       /* copies that the burst in hand has behind it */
+    int rx_error;            /* of the last of them */
+    uint64_t gpu_word;       /* an atomic's word in GPU memory passes through here */
+    struct sn_burst header;  /* addressing of everything that this QP sends */
+    struct sn_qp_attr attr;
+    struct sn_qp_params params;
+    struct sn_qp_error error;
+};
+
+struct sn_qp *sn_qp_find(const struct sn_nic *nic, uint32_t qpn);
+struct sn_cq *sn_cq_find(const struct sn_nic *nic, uint32_t cqn);
+
+/* ---- device and port ----------------------------------------------------------------------------------------- */
+
+struct sn_nic {
+    struct sn_port *port;
+    struct sn_nic *next;
+    struct sn_nic_config config;
+    char name[64];
+    uint64_t random; /* state of the generator of keys and QP numbers */
+    bool seeded;
+    struct sn_table pds, cqs, srqs, uars;
+    struct sn_mkeys mkeys;
+    uint32_t key_generation; /* bumped when a key goes */
+    struct sn_qp **qps;      /* by the low 16 bits of the QPN */
+    uint32_t qp_count;
+    /* Registers, 64 bytes apart; uar i: see queue/uar.c. */
+    uint8_t *regs;
+    size_t regs_size;
+    int regs_fd;
+    uint32_t reg_slots; /* in use, from 0 */
+    uint32_t cursor;    /* cold sweep */
+};
+
+struct sn_pd {
+    uint32_t users;
+};
+
+struct sn_port {
+    pthread_mutex_t mutex;
+    atomic_uint waiters; /* callers of sn_port_lock: drivers step aside */
+    struct sn_port_config config;
+    struct sn_nic *nics;
+    uint32_t topology; /* routes are looked up again when it moves */
+    struct sn_wire *wire;
+    struct sn_qp *active_first, *active_last;
+    uint32_t active_count;
+    struct sn_qp *ack_first;
+    struct sn_uar_object *hot[SN_HOT_UARS];
+    unsigned hot_count;
+    struct sn_nic *sweep_nic;
+    uint64_t turn;
+    uint64_t now_ns;    /* sampled at most once a turn */
+    bool now_valid;
+    uint64_t effort;    /* work of the last turn, in slots that may be looked at beside it */
+    struct sn_wheel wheel;
+    struct sn_xfer *xfers; /* copies under way */
+    const struct gdaki_gpu_ops *gpu;
+    bool gpu_looked_up, gpu_is_host;
+    const void *gpu_atomic;  /* QP that is changing a word in GPU memory */
+    bool payload_stays; /* the burst in hand comes from this port: its payload is pinned until the acknowledgement */
+    int (*tap)(void *arg, const struct sn_burst *burst);
+    void *tap_arg;
+    uint32_t burst_bytes;
+    struct sn_inproc inproc;
+    /* The thread; see port/thread.c. */
+    pthread_t thread;
+    bool thread_started;
+    atomic_bool thread_stop;
+    atomic_int asleep; /* 1: a doorbell has to wake the thread */
+    atomic_uint foreign_turns;
+};
+
+/* ns; one clock reading a turn. */
+uint64_t sn_port_now(struct sn_port *port);
+
+void sn_qp_activate(struct sn_qp *qp);
+void sn_qp_deactivate(struct sn_qp *qp);
+void sn_qp_unwait(struct sn_qp *qp); /* off the list of the CQ that a WAIT is about */
+
+/* queue/uar.c */
+struct sn_uar_object *sn_uar_get(struct sn_nic *nic, uint32_t index);
+void sn_uar_put(struct sn_uar_object *uar);
+unsigned sn_uar_look(struct sn_uar_object *uar); /* doorbells taken */
+struct sn_uar_object *sn_uar_of_slot(struct sn_nic *nic, uint32_t slot);
+void sn_uar_attach(struct sn_uar_object *uar, struct sn_qp *qp);
+void sn_uar_detach(struct sn_uar_object *uar, struct sn_qp *qp);
+void sn_uar_forget(struct sn_uar_object *uar, uint32_t qpn); /* drops a doorbell of this QP that nobody has seen */
+void sn_uar_cool(struct sn_uar_object *uar);
+
+/* queue/sq.c */
+void sn_sq_reset(struct sn_qp *qp);
+bool sn_sq_look(struct sn_qp *qp); /* true: something is posted beyond `fetched` */
+enum sn_sq_fetch { SN_SQ_EMPTY, SN_SQ_LATER, SN_SQ_WQE, SN_SQ_MISMATCH };
+enum sn_sq_fetch sn_sq_fetch(struct sn_qp *qp, struct sn_entry *e);
+void sn_sq_advance(struct sn_qp *qp, uint32_t blocks);
+int sn_sq_mirror_create(struct sn_qp *qp);
+
+/* memory/mkey.c */
+struct sn_mkey *sn_qp_key(struct sn_qp *qp, struct sn_key_cache *cache, uint32_t key);
+void sn_mkeys_free(struct sn_mkeys *keys);
+uint64_t sn_nic_random(struct sn_nic *nic);
+
+/* transport/requester.c */
+unsigned sn_rc_transmit(struct sn_qp *qp); /* one bounded turn; returns work done */
+struct sn_entry *sn_tx_at(struct sn_qp *qp, uint32_t n);
+uint32_t sn_tx_limit(struct sn_qp *qp); /* first PSN that has not been sent */
+
+/* transport/answer.c: what the requester does with answers. bool: false means "goes on when the copy engine is done" */
+void sn_rc_acknowledged(struct sn_qp *qp, const struct sn_burst *b);
+bool sn_rc_response(struct sn_qp *qp, const struct sn_burst *b);
+
+/* transport/responder.c, read.c */
+bool sn_rc_request(struct sn_qp *qp, const struct sn_burst *b);
+void sn_rc_ack_due(struct sn_qp *qp, uint8_t syndrome, uint32_t psn);
+void sn_rc_nak_fatal(struct sn_qp *qp, const struct sn_burst *b, uint8_t syndrome, uint8_t cqe_syndrome);
+void sn_rc_nak(struct sn_qp *qp, uint8_t syndrome);
+void sn_rc_rx_progress(struct sn_qp *qp);
+bool sn_rc_rx_read(struct sn_qp *qp, const struct sn_burst *b);
+bool sn_rc_rx_atomic(struct sn_qp *qp, const struct sn_burst *b);
+void sn_rc_rx_duplicate(struct sn_qp *qp, const struct sn_burst *b);
+unsigned sn_rc_respond(struct sn_qp *qp); /* read and atomic responses that are due */
+void sn_rc_send_acks(struct sn_port *port);
+
+/* transport/retry.c */
+void sn_rc_go_back(struct sn_qp *qp, uint32_t psn);
+void sn_rc_retry(struct sn_qp *qp); /* timeout, sequence NAK, lost response: one retry less */
+void sn_rc_rnr(struct sn_qp *qp, uint8_t code);
+void sn_rc_arm(struct sn_qp *qp);
+void sn_rc_timer(struct sn_timer *timer);
+
+/* transport/complete.c */
+void sn_rc_complete(struct sn_qp *qp); /* pops finished WQEs, writes their CQEs */
+unsigned sn_rc_flush(struct sn_qp *qp); /* in ERR: what is posted ends in flush CQEs */
+void sn_rc_fail(struct sn_qp *qp, struct sn_entry *e, uint8_t syndrome, uint8_t vendor);
+void sn_qp_error_enter(struct sn_qp *qp);
+void sn_qp_error_note(struct sn_qp *qp, bool responder, uint8_t syndrome, uint8_t vendor, uint8_t opcode, uint16_t index);
+void sn_rq_complete(struct sn_qp *qp, uint8_t cqe_opcode, uint8_t syndrome, uint32_t bytes, uint32_t imm, bool solicited);
+
+/* transport/arrive.c */
+void sn_qp_receive(struct sn_qp *qp, const struct sn_burst *b);
+void sn_qp_drop_pending(struct sn_qp *qp);
+
+/* memory/place.c: moves a burst's payload to where it belongs, piece by piece. */
+struct sn_placing {
+    struct sn_qp *qp;
+    const struct sn_burst *b;
+    uint32_t iov;  /* cursor in the payload */
+    size_t offset;
+    size_t staged; /* bytes of xfer->buffer in use */
+    struct sn_xfer *xfer;
+};
+void sn_place_begin(struct sn_placing *p, struct sn_qp *qp, const struct sn_burst *b, size_t skip);
+void sn_place(struct sn_placing *p, void *dst, uint32_t space, size_t length);
+/* True: everything is in place. False: sn_qp_receive runs the burst again, with rx_phase raised, when it is. */
+bool sn_place_end(struct sn_placing *p);
+/* A copy that the burst in hand waits for (then as above). */
+void sn_qp_wait_copy(struct sn_qp *qp, struct sn_xfer *xfer);
+
+/* port/route.c: where this QP's bursts go. */
+enum sn_sent { SN_SENT = 0, SN_SENT_FULL = 1 };
+struct sn_burst *sn_port_burst(struct sn_qp *qp, bool request); /* NULL: no room now; addressing is filled in */
+enum sn_sent sn_port_send(struct sn_qp *qp, struct sn_burst *b);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Devices and protection domains. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "softnic/engine.h"
+
+/* splitmix64 under a seed, so that a run can be repeated; otherwise the kernel's generator, which nobody can predict. */
+uint64_t sn_nic_random(struct sn_nic *nic)
+{
+    uint64_t z;
+
+    if (!nic->seeded && getrandom(&z, sizeof(z), 0) == (ssize_t)sizeof(z))
+        return z;
+    z = (nic->random += 0x9e3779b97f4a7c15ull);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+}
+
+int sn_nic_create(struct sn_port *port, const struct sn_nic_config *config, struct sn_nic **out)
+{
+    static const char what[] = "create a NIC";
+    struct sn_nic *nic;
+
+    if (config->gid_count < 1 || config->gid_count > 4)
+        return sn_fail(-EINVAL, what, NULL, 0, "GIDs not 1..4", config->gid_count);
+    if (config->slot == 0)
+        return sn_fail(-EINVAL, what, NULL, 0, "process slot not in 1..255", 0);
+    nic = calloc(1, sizeof(*nic));
+    if (nic == NULL)
+        return sn_fail(-ENOMEM, what, NULL, 0, "bytes", sizeof(*nic));
+    nic->port = port;
+    nic->config = *config;
+    strncpy(nic->name, config->name == NULL ? "softnic" : config->name, sizeof(nic->name) - 1);
+    nic->config.name = nic->name;
+    if (nic->config.max_uars == 0)
+        nic->config.max_uars = 4096;
+    nic->random = config->seed;
+    nic->seeded = config->seed != 0;
+    nic->regs_fd = -1;
+    nic->next = port->nics;
+    port->nics = nic;
+    port->topology++;
+    *out = nic;
+    return 0;
+}
+
+struct sn_port *sn_nic_port(struct sn_nic *nic)
+{
+    return nic->port;
+}
+
+const struct sn_nic_config *sn_nic_get_config(const struct sn_nic *nic)
+{
+    return &nic->config;
+}
+
+static void destroy_queues(struct sn_nic *nic)
+{
+    for (uint32_t i = 0; nic->qps != NULL && i <= 0xffff; i++)
+        if (nic->qps[i] != NULL)
+            sn_qp_destroy(nic, nic->qps[i]->qpn);
+    for (uint32_t i = 1; i < nic->srqs.size; i++)
+        if (nic->srqs.slot[i] != NULL)
+            sn_srq_destroy(nic, i);
+    for (uint32_t i = 1; i < nic->cqs.size; i++)
+        if (nic->cqs.slot[i] != NULL)
+            sn_cq_destroy(nic, i);
+    for (uint32_t i = 1; i < nic->uars.size; i++) {
+        struct sn_uar_object *uar = sn_table_get(&nic->uars, i);
+        if (uar != NULL && !uar->freed)
+            sn_uar_free(nic, i);
+    }
+}
+
+int sn_nic_destroy(struct sn_nic *nic)
+{
+    struct sn_port *port = nic->port;
+
+    sn_xfer_quiesce(port);
+    destroy_queues(nic);
+    for (uint32_t i = 1; i < nic->pds.size; i++)
+        free(nic->pds.slot[i]);
+    for (struct sn_nic **link = &port->nics; *link != NULL; link = &(*link)->next)
+        if (*link == nic) {
+            *link = nic->next;
+            break;
+        }
+    port->topology++;
+    if (port->sweep_nic == nic)
+        port->sweep_nic = NULL;
+    sn_mkeys_free(&nic->mkeys);
+    sn_table_free(&nic->pds);
+    sn_table_free(&nic->cqs);
+    sn_table_free(&nic->srqs);
+    sn_table_free(&nic->uars);
+    free(nic->qps);
+    if (nic->regs != NULL) {
+        munmap(nic->regs, nic->regs_size);
+        close(nic->regs_fd);
+    }
+    free(nic);
+    return 0;
+}
+
+int sn_pd_create(struct sn_nic *nic, uint32_t *pdn)
+{
+    struct sn_pd *pd = calloc(1, sizeof(*pd));
+    int ret = pd == NULL ? -ENOMEM : sn_table_add(&nic->pds, pd, 1u << 24, pdn);
+
+    if (ret != 0) {
+        free(pd);
+        return sn_fail(ret, "create a protection domain", NULL, 0, "so far", nic->pds.used);
+    }
+    return 0;
+}
+
+int sn_pd_destroy(struct sn_nic *nic, uint32_t pdn)
+{
+    struct sn_pd *pd = sn_table_get(&nic->pds, pdn);
+
+    if (pd == NULL)
+        return sn_fail(-ENOENT, "destroy a protection domain", "pd", pdn, "no such protection domain", pdn);
+    if (pd->users != 0)
+        return sn_fail(-EBUSY, "destroy a protection domain", "pd", pdn, "keys and queues in it", pd->users);
+    sn_table_remove(&nic->pds, pdn);
+    free(pd);
+    return 0;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The port: one lock domain, and the bounded turn that drives everything in it. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "softnic/engine.h"
+#include "softnic/exec/order.h"
+#include "softnic/port/thread.h"
+#include "softnic/wire/wire.h"
+
+enum {
+    WIRE_BUDGET = 64,  /* bursts a turn */
+    SLICE_BUSY = 64,   /* cold registers looked at in a turn that had work */
+    SLICE_IDLE = 2048, /* and in one that had none */
+    ACTIVE_BUDGET = 64 /* QPs a turn */
+};
+
+/* ---- life ---------------------------------------------------------------------------------------------------- */
+
+int sn_port_create(const struct sn_port_config *config, struct sn_port **out)
+{
+    static const char what[] = "create a port";
+    struct sn_port *port = calloc(1, sizeof(*port));
+    int ret;
+
+    if (port == NULL)
+        return sn_fail(-ENOMEM, what, NULL, 0, "bytes", sizeof(*port));
+    if (config != NULL)
+        port->config = *config;
+    port->burst_bytes = port->config.burst_bytes != 0 ? port->config.burst_bytes : SN_BURST_BYTES;
+    ret = sn_inproc_create(&port->inproc);
+    if (ret != 0) {
+        free(port);
+        return sn_fail(ret, what, NULL, 0, "burst slots", SN_INPROC_SLOTS);
+    }
+    pthread_mutex_init(&port->mutex, NULL);
+    if (!port->config.no_thread) {
+        ret = sn_thread_start(port);
+        if (ret != 0) {
+            sn_inproc_destroy(&port->inproc);
+            pthread_mutex_destroy(&port->mutex);
+            free(port);
+            return sn_fail(ret, what, NULL, 0, "cannot start the port's thread", 0);
+        }
+    }
+    *out = port;
+    return 0;
+}
+
+void sn_port_destroy(struct sn_port *port)
+{
+    if (port == NULL)
+        return;
+    sn_thread_stop(port);
+    sn_inproc_destroy(&port->inproc);
+    pthread_mutex_destroy(&port->mutex);
+    free(port);
+}
+
+void sn_port_lock(struct sn_port *port)
+{
+    atomic_fetch_add_explicit(&port->waiters, 1, memory_order_relaxed);
+    pthread_mutex_lock(&port->mutex);
+    atomic_fetch_sub_explicit(&port->waiters, 1, memory_order_relaxed);
+}
+
+void sn_port_unlock(struct sn_port *port)
+{
+    pthread_mutex_unlock(&port->mutex);
+}
+
+uint64_t sn_port_now(struct sn_port *port)
+{
+    struct timespec ts;
+
+    if (port->now_valid)
+        return port->now_ns;
+    if (port->config.now != NULL) {
+        port->now_ns = port->config.now(port->config.now_arg);
+    } else {
+        clock_gettime(CLOCK_MONOTONIC, &ts);
+        port->now_ns = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+    }
+    port->now_valid = true;
+    return port->now_ns;
+}
+
+uint64_t sn_port_next_deadline(struct sn_port *port)
+{
+    return sn_wheel_next(&port->wheel);
+}
+
+/* ---- active queue pairs -------------------------------------------------------------------------------------- */
+
+void sn_qp_activate(struct sn_qp *qp)
+{
+    struct sn_port *port = qp->port;
+
+    if (qp->active)
+        return;
+    qp->active = true;
+    qp->active_next = NULL;
+    qp->active_prev = port->active_last;
+    if (port->active_last != NULL)
+        port->active_last->active_next = qp;
+    else
+        port->active_first = qp;
+    port->active_last = qp;
+    port->active_count++;
+}
+
+void sn_qp_deactivate(struct sn_qp *qp)
+{
+    struct sn_port *port = qp->port;
+
+    if (!qp->active)
+        return;
+    qp->active = false;
+    if (qp->active_prev != NULL)
+        qp->active_prev->active_next = qp->active_next;
+    else
+        port->active_first = qp->active_next;
+    if (qp->active_next != NULL)
+        qp->active_next->active_prev = qp->active_prev;
+    else
+        port->active_last = qp->active_prev;
+    port->active_count--;
+}
+
+/* Each active QP once; those that become active on the way wait for the next turn, unless there is room. */
+static unsigned run_active(struct sn_port *port)
+{
+    unsigned n = port->active_count < ACTIVE_BUDGET ? port->active_count : ACTIVE_BUDGET;
+    unsigned work = 0;
+
+    while (n-- != 0 && port->active_first != NULL) {
+        struct sn_qp *qp = port->active_first;
+        sn_qp_deactivate(qp);
+        work += sn_rc_transmit(qp);
+        if (port->inproc.tail > SN_INPROC_REQUESTS / 2)
+            work += sn_inproc_drain(port);
+    }
+    if (port->inproc.tail != 0 || port->ack_first != NULL)
+        work += sn_inproc_drain(port);
+    return work;
+}
+
+/* ---- doorbells ----------------------------------------------------------------------------------------------- */
+
+static unsigned look_hot(struct sn_port *port)
+{
+    unsigned taken = 0;
+
+    for (unsigned i = 0; i < port->hot_count;) {
+        struct sn_uar_object *uar = port->hot[i];
+        taken += sn_uar_look(uar);
+        if (uar->idle_turns > SN_HOT_IDLE_TURNS)
+            sn_uar_cool(uar); /* another one takes its place in the array */
+        else
+            i++;
+    }
+    return taken;
+}
+
+/* The next `slots` registers, over all NICs. */
+static unsigned look_cold(struct sn_port *port, uint64_t slots)
+{
+    unsigned taken = 0;
+
+    while (slots != 0) {
+        struct sn_nic *nic = port->sweep_nic != NULL ? port->sweep_nic : port->nics;
+        uint64_t n;
+        if (nic == NULL)
+            return taken;
+        n = nic->reg_slots - nic->cursor;
+        if (n > slots)
+            n = slots;
+        for (uint64_t i = 0; i < n; i++, nic->cursor++) {
+            if (sn_load_relaxed64(nic->regs + (size_t)nic->cursor * 64) == 0)
+                continue;
+            struct sn_uar_object *uar = sn_uar_of_slot(nic, nic->cursor);
+            if (uar != NULL)
+                taken += sn_uar_look(uar);
+        }
+        slots -= n;
+        if (nic->cursor < nic->reg_slots)
+            continue;
+        nic->cursor = 0;
+        port->sweep_nic = nic->next;
+        if (nic->next == NULL) /* all have been looked at once; not twice in a turn */
+            return taken;
+    }
+    return taken;
+}
+
+/* ---- the turn ------------------------------------------------------------------------------------------------ */
+
+static unsigned turn(struct sn_port *port)
+{
+    unsigned work = 0, rung;
+
+    port->now_valid = false;
+    port->turn++;
+    if (port->wire != NULL) {
+        int got = port->wire->ops->poll(port->wire, WIRE_BUDGET);
+        work += got > 0 ? (unsigned)got : 0;
+    }
+    if (port->xfers != NULL)
+        work += sn_xfer_poll(port);
+    rung = look_hot(port);
+    /* Work holds up the sweep, so the slice grows with it: a cold queue waits a bounded time, whatever the others do. */
+    if (rung == 0 && port->effort == 0)
+        rung += look_cold(port, SLICE_IDLE);
+    else
+        rung += look_cold(port, SLICE_BUSY + port->effort);
+    if (port->active_count != 0 || port->inproc.tail != 0 || port->ack_first != NULL)
+        work += run_active(port);
+    port->effort = 8u * work;
+    if (port->wheel.armed != 0 && (work == 0 || (port->turn & 15) == 0))
+        work += sn_wheel_run(&port->wheel, sn_port_now(port));
+    return work + rung;
+}
+
+unsigned sn_port_turn_locked(struct sn_port *port)
+{
+    return turn(port);
+}
+
+int sn_port_run(struct sn_port *port)
+{
+    int work;
+
+    if (atomic_load_explicit(&port->waiters, memory_order_relaxed) != 0 || pthread_mutex_trylock(&port->mutex) != 0)
+        return -EBUSY;
+    work = (int)turn(port);
+    pthread_mutex_unlock(&port->mutex);
+    if (port->thread_started) /* tells the thread that somebody drives */
+        atomic_fetch_add_explicit(&port->foreign_turns, 1, memory_order_relaxed);
+    return work;
+}

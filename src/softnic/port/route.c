@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a QP's bursts go: to a NIC of this port when it owns the GID and the QP number's slot, else to the wire. */
+#include <string.h>
+
+#include <errno.h>
+
+#include "softnic/engine.h"
+#include "softnic/wire/wire.h"
+
+struct sn_nic *sn_port_find_nic(struct sn_port *port, const uint8_t gid[16])
+{
+    for (struct sn_nic *nic = port->nics; nic != NULL; nic = nic->next)
+        for (unsigned i = 0; i < nic->config.gid_count; i++)
+            if (memcmp(nic->config.gid[i], gid, 16) == 0)
+                return nic;
+    return NULL;
+}
+
+/* Two devices of one process may share a GID (several opens of one device): the slot tells them apart. */
+static struct sn_nic *find_peer(struct sn_port *port, const uint8_t gid[16], uint32_t qpn)
+{
+    struct sn_nic *match = NULL;
+
+    for (struct sn_nic *nic = port->nics; nic != NULL; nic = nic->next) {
+        if (qpn >> 16 != nic->config.slot)
+            continue;
+        for (unsigned i = 0; i < nic->config.gid_count; i++)
+            if (memcmp(nic->config.gid[i], gid, 16) == 0) {
+                if (sn_qp_find(nic, qpn) != NULL)
+                    return nic;
+                match = nic;
+            }
+    }
+    return match;
+}
+
+static struct sn_nic *peer_of(struct sn_qp *qp)
+{
+    if (qp->route_generation != qp->port->topology) {
+        qp->peer = find_peer(qp->port, qp->params.path.dgid, qp->params.remote_qpn);
+        qp->route_generation = qp->port->topology;
+    }
+    return qp->peer;
+}
+
+struct sn_burst *sn_port_burst(struct sn_qp *qp, bool request)
+{
+    struct sn_burst *b = sn_inproc_slot(&qp->port->inproc, request);
+
+    if (b != NULL) {
+        memcpy(b, &qp->header, offsetof(struct sn_burst, psn));
+        b->pkey = qp->header.pkey;
+        b->iov_count = 0;
+    }
+    return b;
+}
+
+/* What nobody takes is lost, and found missing by the transport. */
+enum sn_sent sn_port_send(struct sn_qp *qp, struct sn_burst *b)
+{
+    struct sn_port *port = qp->port;
+    struct sn_nic *peer = peer_of(qp);
+
+    if (peer != NULL) {
+        sn_inproc_push(&port->inproc, peer);
+        return SN_SENT;
+    }
+    if (port->wire == NULL)
+        return SN_SENT;
+    return port->wire->ops->send(port->wire, b) == -EAGAIN ? SN_SENT_FULL : SN_SENT;
+}
+
+void sn_port_attach_wire(struct sn_port *port, struct sn_wire *wire)
+{
+    port->wire = wire;
+    if (wire != NULL)
+        wire->port = port;
+    port->topology++;
+}
+
+/*
+ * Nothing is torn down: a peer that died does not answer, and the QPs that talk to it run out of retries. Without an
+ * acknowledgement timeout they would wait for ever, so those are told.
+ */
+void sn_port_peer_gone(struct sn_port *port, const uint8_t gid[16], uint8_t slot)
+{
+    for (struct sn_nic *nic = port->nics; nic != NULL; nic = nic->next)
+        for (uint32_t i = 0; nic->qps != NULL && i <= 0xffff; i++) {
+            struct sn_qp *qp = nic->qps[i];
+            if (qp == NULL || qp->state != SN_QP_RTS || qp->params.remote_qpn >> 16 != slot ||
+                memcmp(qp->params.path.dgid, gid, 16) != 0)
+                continue;
+            if (qp->params.ack_timeout == 0)
+                qp->params.ack_timeout = 14; /* 67 ms */
+            sn_qp_activate(qp);
+        }
+}
+
+void sn_port_set_tap(struct sn_port *port, int (*fn)(void *arg, const struct sn_burst *burst), void *arg)
+{
+    port->tap = fn;
+    port->tap_arg = arg;
+}

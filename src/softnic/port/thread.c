@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sleep policy. Idle for 50 us: sleep, 50 us at first, doubling to 1 ms. Our own CPU paths wake the thread by futex; a GPU
+ * store to a register cannot, so 1 ms (and the timer's slack) is the worst case for a first doorbell after a rest. While
+ * somebody else drives, the thread steps back: it sleeps in steps of 250 us and is not woken by doorbells, since those are
+ * being looked at. A port without queues sleeps until it is woken.
+ *
+ * A doorbell that is stored just when the thread goes to sleep: the thread announces its sleep, makes every other thread of
+ * the process pass a barrier (membarrier), and looks once more. So the waker needs one relaxed load and no fence.
+ */
+#include "softnic/port/thread.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "softnic/engine.h"
+#include "softnic/wire/wire.h"
+
+#define IDLE_NS      50000ull
+#define SLEEP_MIN_NS 50000ull
+#define SLEEP_MAX_NS 1000000ull
+#define STEP_BACK_NS 250000ull
+
+static uint64_t clock_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void futex_wait(atomic_int *word, int value, uint64_t ns)
+{
+    struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, ns == UINT64_MAX ? NULL : &ts, NULL, 0);
+}
+
+static void futex_wake(atomic_int *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+void sn_port_wake(struct sn_port *port)
+{
+    if (atomic_load_explicit(&port->asleep, memory_order_relaxed) == 0)
+        return;
+    if (atomic_exchange_explicit(&port->asleep, 0, memory_order_acq_rel) == 1)
+        futex_wake(&port->asleep);
+}
+
+/* One turn under the lock; -1: somebody else holds it or wants it. */
+static int drive(struct sn_port *port)
+{
+    int work;
+
+    if (atomic_load_explicit(&port->waiters, memory_order_relaxed) != 0 || pthread_mutex_trylock(&port->mutex) != 0)
+        return -1;
+    work = (int)sn_port_turn_locked(port);
+    pthread_mutex_unlock(&port->mutex);
+    return work;
+}
+
+static bool has_queues(const struct sn_port *port)
+{
+    for (const struct sn_nic *nic = port->nics; nic != NULL; nic = nic->next)
+        if (nic->qp_count != 0)
+            return true;
+    return false;
+}
+
+/* Under the lock: may the thread sleep, and how long at most? Everything is looked at once more. */
+static bool may_sleep(struct sn_port *port, uint64_t *ns)
+{
+    uint64_t cold = 0, deadline, now;
+
+    for (const struct sn_nic *nic = port->nics; nic != NULL; nic = nic->next)
+        cold += nic->reg_slots;
+    for (uint64_t looked = 0; looked <= cold; looked += 2048) /* SLICE_IDLE registers a turn */
+        if (sn_port_turn_locked(port) != 0 || port->active_count != 0 || port->xfers != NULL)
+            return false;
+    if (port->wire != NULL && port->wire->ops->pending(port->wire))
+        return false;
+    if (!has_queues(port) && port->wire == NULL)
+        *ns = UINT64_MAX;
+    deadline = sn_wheel_next(&port->wheel);
+    port->now_valid = false;
+    now = sn_port_now(port);
+    if (deadline <= now)
+        return false;
+    if (deadline - now < *ns)
+        *ns = deadline - now;
+    return true;
+}
+
+static void nap(struct sn_port *port, uint64_t ns)
+{
+    bool sleep = false;
+
+    atomic_store_explicit(&port->asleep, 1, memory_order_seq_cst);
+    (void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+    if (!atomic_load_explicit(&port->thread_stop, memory_order_acquire) && pthread_mutex_trylock(&port->mutex) == 0) {
+        if (port->wire != NULL)
+            port->wire->ops->sleeping(port->wire, true);
+        sleep = may_sleep(port, &ns);
+        pthread_mutex_unlock(&port->mutex);
+    }
+    if (sleep)
+        futex_wait(&port->asleep, 1, ns);
+    atomic_store_explicit(&port->asleep, 0, memory_order_relaxed);
+    if (port->wire != NULL) {
+        sn_port_lock(port);
+        if (port->wire != NULL)
+            port->wire->ops->sleeping(port->wire, false);
+        sn_port_unlock(port);
+    }
+}
+
+static void step_back(void)
+{
+    struct timespec ts = {.tv_nsec = (long)STEP_BACK_NS};
+
+    nanosleep(&ts, NULL);
+}
+
+static void *run(void *arg)
+{
+    struct sn_port *port = arg;
+    uint64_t idle_since = clock_ns(), sleep_ns = SLEEP_MIN_NS;
+    unsigned foreign = atomic_load_explicit(&port->foreign_turns, memory_order_relaxed);
+
+    (void)prctl(PR_SET_NAME, "softnic");
+    while (!atomic_load_explicit(&port->thread_stop, memory_order_acquire)) {
+        unsigned seen = atomic_load_explicit(&port->foreign_turns, memory_order_relaxed);
+        int work;
+        if (seen != foreign) {
+            foreign = seen;
+            step_back();
+            idle_since = clock_ns();
+            continue;
+        }
+        work = drive(port);
+        if (work != 0) {
+            if (work < 0)
+                sched_yield();
+            idle_since = clock_ns();
+            sleep_ns = SLEEP_MIN_NS;
+            continue;
+        }
+        if (clock_ns() - idle_since < IDLE_NS)
+            continue;
+        nap(port, sleep_ns);
+        if (sleep_ns < SLEEP_MAX_NS)
+            sleep_ns = sleep_ns * 2 < SLEEP_MAX_NS ? sleep_ns * 2 : SLEEP_MAX_NS;
+        idle_since = clock_ns() - IDLE_NS; /* one look, then back to sleep */
+    }
+    return NULL;
+}
+
+int sn_thread_start(struct sn_port *port)
+{
+    sigset_t all, old;
+    int ret;
+
+    (void)syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* the program's signals stay with its own threads */
+    port->thread_started = true;
+    ret = pthread_create(&port->thread, NULL, run, port);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (ret != 0)
+        port->thread_started = false;
+    return -ret;
+}
+
+void sn_thread_stop(struct sn_port *port)
+{
+    if (!port->thread_started)
+        return;
+    atomic_store_explicit(&port->thread_stop, true, memory_order_release);
+    sn_port_wake(port);
+    pthread_join(port->thread, NULL);
+    port->thread_started = false;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Doorbell registers. The region is cut in blocks of 1024 bytes for 8 UARs: 8 registers for queues without a doorbell
+ * record, then 8 plain ones, each 64 bytes. So the two registers of a UAR are 0x200 apart, as 0x600 and 0x800 of a page
+ * are, and looking at all of them is a walk over one array.
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "softnic/engine.h"
+#include "softnic/exec/doorbell.h"
+#include "softnic/exec/order.h"
+#include "softnic/exec/state.h"
+
+static uint32_t slot_of(uint32_t n, enum sn_reg_kind kind)
+{
+    return (n / 8) * 16 + (kind == SN_REG_PLAIN ? 8 : 0) + n % 8;
+}
+
+/* UARs are numbered from 1; the first one has registers 0 and 8. */
+struct sn_uar_object *sn_uar_of_slot(struct sn_nic *nic, uint32_t slot)
+{
+    return sn_table_get(&nic->uars, (slot / 16) * 8 + slot % 8 + 1);
+}
+
+static int map_region(struct sn_nic *nic)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t size = ((size_t)nic->config.max_uars + 8) / 8 * 1024;
+
+    size = (size + page - 1) / page * page;
+    nic->regs_fd = memfd_create("softnic-uar", MFD_CLOEXEC);
+    if (nic->regs_fd < 0)
+        return -errno;
+    if (ftruncate(nic->regs_fd, (off_t)size) != 0)
+        goto fail;
+    nic->regs = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, nic->regs_fd, 0);
+    if (nic->regs == MAP_FAILED)
+        goto fail;
+    (void)madvise(nic->regs, size, MADV_DONTFORK);
+    nic->regs_size = size;
+    return 0;
+fail:;
+    int err = -errno;
+    close(nic->regs_fd);
+    nic->regs_fd = -1;
+    nic->regs = NULL;
+    return err;
+}
+
+int sn_uar_alloc(struct sn_nic *nic, struct sn_uar *out)
+{
+    static const char what[] = "allocate a UAR";
+    struct sn_uar_object *uar;
+    int ret = nic->regs == NULL ? map_region(nic) : 0;
+
+    if (ret != 0)
+        return sn_fail(ret, what, NULL, 0, "cannot map the register region, registers", nic->config.max_uars);
+    uar = calloc(1, sizeof(*uar));
+    if (uar == NULL)
+        return sn_fail(-ENOMEM, what, NULL, 0, "UARs so far", nic->uars.used);
+    ret = sn_table_add(&nic->uars, uar, nic->config.max_uars + 1, &uar->index);
+    if (ret != 0) {
+        free(uar);
+        return sn_fail(ret, what, NULL, 0, "no more registers, limit", nic->config.max_uars);
+    }
+    uar->nic = nic;
+    uar->refs = 1;
+    for (int k = 0; k < 2; k++) {
+        uint32_t slot = slot_of(uar->index - 1, (enum sn_reg_kind)k);
+        uar->reg[k] = nic->regs + (size_t)slot * 64;
+        (void)sn_take_register(uar->reg[k]);
+        if (slot >= nic->reg_slots)
+            nic->reg_slots = (slot | 15) + 1;
+    }
+    *out = (struct sn_uar){.index = uar->index,
+                           .reg = uar->reg[SN_REG_PLAIN],
+                           .dbrless = uar->reg[SN_REG_DBRLESS],
+                           .fd = nic->regs_fd,
+                           .offset = (size_t)((uint8_t *)uar->reg[SN_REG_DBRLESS] - nic->regs)};
+    return 0;
+}
+
+struct sn_uar_object *sn_uar_get(struct sn_nic *nic, uint32_t index)
+{
+    struct sn_uar_object *uar = sn_table_get(&nic->uars, index);
+    if (uar == NULL || uar->freed)
+        return NULL;
+    uar->refs++;
+    return uar;
+}
+
+void sn_uar_cool(struct sn_uar_object *uar)
+{
+    struct sn_port *port = uar->nic->port;
+
+    for (unsigned i = 0; uar->hot && i < port->hot_count; i++)
+        if (port->hot[i] == uar) {
+            port->hot[i] = port->hot[--port->hot_count];
+            uar->hot = false;
+        }
+}
+
+void sn_uar_put(struct sn_uar_object *uar)
+{
+    if (--uar->refs != 0)
+        return;
+    sn_uar_cool(uar);
+    sn_table_remove(&uar->nic->uars, uar->index);
+    free(uar);
+}
+
+int sn_uar_free(struct sn_nic *nic, uint32_t index)
+{
+    struct sn_uar_object *uar = sn_table_get(&nic->uars, index);
+
+    if (uar == NULL || uar->freed)
+        return sn_fail(-ENOENT, "free a UAR", "uar", index, "no such UAR", index);
+    uar->freed = true;
+    sn_uar_put(uar);
+    return 0;
+}
+
+void sn_uar_attach(struct sn_uar_object *uar, struct sn_qp *qp)
+{
+    qp->uar = uar;
+    qp->uar_next = uar->qps;
+    uar->qps = qp;
+}
+
+void sn_uar_detach(struct sn_uar_object *uar, struct sn_qp *qp)
+{
+    for (struct sn_qp **link = &uar->qps; *link != NULL; link = &(*link)->uar_next)
+        if (*link == qp) {
+            *link = qp->uar_next;
+            break;
+        }
+    qp->uar = NULL;
+    sn_uar_put(uar);
+}
+
+static void heat(struct sn_uar_object *uar)
+{
+    struct sn_port *port = uar->nic->port;
+
+    uar->idle_turns = 0;
+    if (uar->hot)
+        return;
+    if (port->hot_count == SN_HOT_UARS) { /* the one that is idle longest makes room */
+        unsigned oldest = 0;
+        for (unsigned i = 1; i < SN_HOT_UARS; i++)
+            if (port->hot[i]->idle_turns > port->hot[oldest]->idle_turns)
+                oldest = i;
+        sn_uar_cool(port->hot[oldest]);
+    }
+    port->hot[port->hot_count++] = uar;
+    uar->hot = true;
+}
+
+static void ring(struct sn_qp *qp)
+{
+    qp->sq.doorbell = true;
+    sn_qp_activate(qp);
+}
+
+static void hint(struct sn_uar_object *uar, enum sn_reg_kind kind, uint64_t value)
+{
+    struct sn_doorbell db;
+    struct sn_qp *qp;
+
+    if (!sn_doorbell_parse(value, &db))
+        return; /* QPN 0 */
+    qp = sn_qp_find(uar->nic, db.qpn);
+    if (qp == NULL || qp->uar != uar || qp->attr.no_sq || qp->state == SN_QP_RST)
+        return;
+    if (qp->attr.no_send_record != (kind == SN_REG_DBRLESS))
+        return;
+    /* A late doorbell must not hide a further one that waits. */
+    if (!qp->sq.has_hint || sn_ahead(db.producer, qp->sq.fetched, qp->sq.blocks) >
+                                sn_ahead(qp->sq.hint, qp->sq.fetched, qp->sq.blocks)) {
+        qp->sq.hint = db.producer;
+        qp->sq.has_hint = true;
+    }
+    ring(qp);
+}
+
+/*
+ * Takes what the two registers hold. One value names one queue, but may have been stored over another's: so after any
+ * doorbell the record of every queue on the register is looked at.
+ */
+unsigned sn_uar_look(struct sn_uar_object *uar)
+{
+    unsigned taken = 0;
+
+    for (int kind = 0; kind < 2; kind++) {
+        uint64_t value;
+        if (sn_load_relaxed64(uar->reg[kind]) == 0)
+            continue;
+        value = sn_take_register(uar->reg[kind]);
+        if (value == 0)
+            continue;
+        taken++;
+        hint(uar, (enum sn_reg_kind)kind, value);
+        if (kind == SN_REG_DBRLESS)
+            continue;
+        for (struct sn_qp *qp = uar->qps; qp != NULL; qp = qp->uar_next) {
+            if (qp->sq.record != NULL && sn_state_reads_record(qp->state) &&
+                sn_ahead((uint16_t)sn_swap32(sn_load_acquire32(qp->sq.record)), qp->sq.fetched, qp->sq.blocks) != 0)
+                ring(qp);
+            else if (qp->sq.gpu_record)
+                ring(qp);
+        }
+    }
+    if (taken != 0)
+        heat(uar);
+    else
+        uar->idle_turns++;
+    return taken;
+}
+
+/* Under RST to INIT: what the registers still hold for this queue belongs to its former life. */
+void sn_uar_forget(struct sn_uar_object *uar, uint32_t qpn)
+{
+    for (int kind = 0; kind < 2; kind++) {
+        struct sn_doorbell db;
+        uint64_t value = sn_load_relaxed64(uar->reg[kind]);
+        if (sn_doorbell_parse(value, &db) && db.qpn == qpn)
+            __atomic_compare_exchange_n((uint64_t *)uar->reg[kind], &value, (uint64_t)0, 0, __ATOMIC_ACQUIRE,
+                                        __ATOMIC_RELAXED);
+    }
+}

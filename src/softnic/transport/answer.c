@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the requester makes of acknowledgements and responses (IBTA vol. 1, 9.7.5, 9.7.6). */
+#include "softnic/engine.h"
+#include "softnic/exec/atomic.h"
+#include "softnic/exec/state.h"
+
+static bool listens(const struct sn_qp *qp)
+{
+    return qp->state == SN_QP_RTS || qp->state == SN_QP_SQD;
+}
+
+/* Oldest read or atomic that has been sent and is not answered in full. */
+static struct sn_entry *oldest_read(struct sn_qp *qp)
+{
+    for (uint32_t n = qp->tx.head; qp->tx.reads != 0 && n != qp->tx.next; n++) {
+        struct sn_entry *e = sn_tx_at(qp, n);
+        if (e->issued && !e->done)
+            return e;
+    }
+    return NULL;
+}
+
+static void progress(struct sn_qp *qp, uint32_t una)
+{
+    qp->tx.una = una;
+    qp->tx.retries = qp->params.retry_count;
+    qp->tx.rnr_retries = qp->params.rnr_retry;
+}
+
+/*
+ * Everything before `upto` is acknowledged, but for reads that have not been answered: an acknowledgement beyond one
+ * tells that its response was lost (9.7.6.1.2), and asks for it again. False: not about anything that was sent.
+ */
+static bool advance(struct sn_qp *qp, uint32_t upto, bool *lost)
+{
+    struct sn_entry *read = oldest_read(qp);
+
+    *lost = false;
+    if (sn_psn_diff(upto, qp->tx.una) < 0 || sn_psn_diff(upto, sn_tx_limit(qp)) > 0)
+        return false;
+    if (read != NULL && sn_psn_diff(upto, sn_psn_add(read->psn, read->arrived)) > 0) {
+        upto = sn_psn_add(read->psn, read->arrived);
+        *lost = true;
+    }
+    if (upto != qp->tx.una)
+        progress(qp, upto);
+    return true;
+}
+
+/* First entry that is not acknowledged: the one a NAK is about. */
+static struct sn_entry *entry_at(struct sn_qp *qp, uint32_t psn)
+{
+    for (uint32_t n = qp->tx.head; n != qp->tx.tail; n++) {
+        struct sn_entry *e = sn_tx_at(qp, n);
+        int32_t d = sn_psn_diff(psn, e->psn);
+        if (e->packets != 0 && d >= 0 && (uint32_t)d < e->packets)
+            return e;
+    }
+    return NULL;
+}
+
+static void refused(struct sn_qp *qp, uint32_t psn, uint8_t syndrome)
+{
+    static const struct {
+        uint8_t syndrome, vendor;
+    } by_code[] = {
+        {SN_SYND_REMOTE_INVALID, SN_VENDOR_REMOTE_INVALID},
+        {SN_SYND_REMOTE_ACCESS, SN_VENDOR_REMOTE_ACCESS},
+        {SN_SYND_REMOTE_OP, SN_VENDOR_REMOTE_OP},
+    };
+    unsigned code = syndrome - SN_AETH_NAK_INVALID;
+    struct sn_entry *e = entry_at(qp, psn);
+
+    if (code >= sizeof(by_code) / sizeof(by_code[0]) || e == NULL)
+        return; /* reserved code, or a PSN in nobody's range: dropped */
+    sn_rc_fail(qp, e, by_code[code].syndrome, by_code[code].vendor);
+}
+
+void sn_rc_acknowledged(struct sn_qp *qp, const struct sn_burst *b)
+{
+    bool ack = sn_aeth_is_ack(b->syndrome), lost;
+
+    if (!listens(qp) || !advance(qp, ack ? sn_psn_add(b->psn, 1) : b->psn, &lost))
+        return;
+    if (lost) {
+        sn_rc_retry(qp);
+        return;
+    }
+    if (ack) {
+        sn_rc_complete(qp);
+        return;
+    }
+    if (sn_aeth_is_rnr(b->syndrome)) {
+        sn_rc_complete(qp);
+        sn_rc_rnr(qp, b->syndrome & 0x1f);
+    } else if (b->syndrome == SN_AETH_NAK_SEQUENCE) {
+        sn_rc_complete(qp);
+        sn_rc_retry(qp);
+    } else {
+        refused(qp, b->psn, b->syndrome);
+    }
+}
+
+/* ---- responses ----------------------------------------------------------------------------------------------- */
+
+static enum sn_fault scatter(struct sn_qp *qp, const struct sn_entry *e, uint32_t offset, struct sn_placing *p,
+                             uint32_t length)
+{
+    struct sn_piece piece;
+
+    for (uint32_t seg = e->w.data_seg; seg < e->w.ds && length != 0; seg = piece.next) {
+        uint32_t n;
+        enum sn_fault fault = sn_wqe_piece(e->raw, seg, e->w.ds, &piece);
+        if (fault != SN_FAULT_NONE)
+            return fault;
+        if (offset >= piece.length) {
+            offset -= piece.length;
+            continue;
+        }
+        n = piece.length - offset < length ? piece.length - offset : length;
+        const struct sn_mkey *key = sn_qp_key(qp, &qp->lkey_cache, piece.lkey);
+        fault = sn_mkey_check(key, qp->attr.pdn, SN_ACCESS_LOCAL_WRITE, piece.addr, piece.length);
+        if (fault != SN_FAULT_NONE)
+            return fault;
+        sn_place(p, sn_mkey_at(key, piece.addr) + offset, key->space, n);
+        offset = 0;
+        length -= n;
+    }
+    return SN_FAULT_NONE;
+}
+
+/* Does a READ response say what was asked for? */
+static bool response_fits(const struct sn_qp *qp, const struct sn_entry *e, const struct sn_burst *b)
+{
+    uint32_t offset = e->arrived << (7 + qp->mtu);
+    bool last = e->arrived + b->npackets == e->packets;
+
+    if (b->npackets > e->packets - e->arrived || b->length > e->w.length - offset)
+        return false;
+    if (b->npackets != sn_mtu_packets(b->length, qp->mtu))
+        return false;
+    return last ? offset + b->length == e->w.length : b->length == b->npackets << (7 + qp->mtu);
+}
+
+/*
+ * The bytes of a response go to the WQE's scatter list. The old value of an atomic arrives in host order in the burst.
+ */
+static bool place_response(struct sn_qp *qp, struct sn_entry *e, const struct sn_burst *b, enum sn_fault *fault)
+{
+    struct sn_placing p;
+    struct sn_burst word;
+
+    *fault = SN_FAULT_NONE;
+    if (qp->rx_phase != 0) { /* the copy engine has been there */
+        *fault = qp->rx_error != 0 ? SN_FAULT_MEMORY : SN_FAULT_NONE;
+        return true;
+    }
+    if (e->w.op == SN_OP_ATOMIC) {
+        qp->gpu_word = b->atomic_orig;
+        word.iov_count = 1;
+        word.length = e->w.atomic_size;
+        word.iov[0] = (struct sn_iov){.addr = &qp->gpu_word, .length = e->w.atomic_size, .space = SN_SPACE_HOST};
+        bool stays = qp->port->payload_stays;
+        qp->port->payload_stays = true; /* gpu_word does */
+        sn_place_begin(&p, qp, &word, 0);
+        *fault = scatter(qp, e, 0, &p, e->w.atomic_size);
+        qp->port->payload_stays = stays;
+    } else {
+        sn_place_begin(&p, qp, b, 0);
+        *fault = scatter(qp, e, e->arrived << (7 + qp->mtu), &p, b->length);
+    }
+    if (*fault != SN_FAULT_NONE) {
+        if (p.xfer != NULL) /* let what was started end; the verdict is the same then */
+            return sn_place_end(&p);
+        return true;
+    }
+    return sn_place_end(&p);
+}
+
+static bool kind_fits(const struct sn_entry *e, const struct sn_burst *b)
+{
+    return (e->w.op == SN_OP_READ) == (b->kind == SN_KIND_READ_RESPONSE);
+}
+
+bool sn_rc_response(struct sn_qp *qp, const struct sn_burst *b)
+{
+    struct sn_entry *e = listens(qp) ? oldest_read(qp) : NULL;
+    enum sn_fault fault;
+    int32_t d;
+
+    if (e == NULL)
+        return true;
+    d = sn_psn_diff(b->psn, sn_psn_add(e->psn, e->arrived));
+    if (d < 0)
+        return true; /* a duplicate */
+    if (d > 0) {
+        if (sn_psn_diff(b->psn, sn_tx_limit(qp)) < 0)
+            sn_rc_retry(qp); /* one in between was lost */
+        return true;
+    }
+    if (sn_psn_diff(b->psn, qp->tx.una) > 0)
+        progress(qp, b->psn); /* a response acknowledges what came before it (9.7.5.1.2) */
+    if (!kind_fits(e, b) || (e->w.op == SN_OP_READ ? !response_fits(qp, e, b) : b->npackets != 1)) {
+        sn_rc_fail(qp, e, SN_SYND_BAD_RESPONSE, SN_VENDOR_BAD_RESPONSE);
+        return true;
+    }
+    if (!place_response(qp, e, b, &fault))
+        return false;
+    e->arrived += b->npackets;
+    if (sn_psn_diff(sn_psn_add(e->psn, e->arrived), qp->tx.una) > 0)
+        progress(qp, sn_psn_add(e->psn, e->arrived));
+    if (fault != SN_FAULT_NONE) {
+        sn_rc_fail(qp, e, SN_SYND_LOCAL_PROT, (uint8_t)(SN_VENDOR_FAULT + fault));
+        return true;
+    }
+    if (e->arrived == e->packets) {
+        e->done = true;
+        qp->tx.reads--;
+    }
+    sn_rc_complete(qp);
+    return true;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bursts that arrive for a queue pair. All of one QP are executed in order; while one waits for the copy engine the later
+ * ones queue up behind it. A burst that goes to the copy engine is executed again from its start when the copy is done,
+ * with rx_phase telling what is behind it: nothing of its effects has been kept before.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "softnic/engine.h"
+#include "softnic/exec/state.h"
+
+struct sn_rx_burst {
+    struct sn_rx_burst *next;
+    uint8_t *payload; /* own copy, or NULL: pinned by the sender */
+    bool stays;
+    struct sn_burst b;
+};
+
+static size_t burst_size(const struct sn_burst *b)
+{
+    return offsetof(struct sn_burst, iov) + b->iov_count * sizeof(b->iov[0]);
+}
+
+static struct sn_rx_burst *keep_burst(struct sn_port *port, const struct sn_burst *b, bool payload)
+{
+    struct sn_rx_burst *r = calloc(1, offsetof(struct sn_rx_burst, b) + sizeof(struct sn_burst));
+    uint8_t *at;
+
+    if (r == NULL)
+        return NULL;
+    memcpy(&r->b, b, burst_size(b));
+    r->stays = port->payload_stays || !payload;
+    if (r->stays || b->length == 0)
+        return r;
+    at = r->payload = malloc(b->length);
+    if (at == NULL) {
+        free(r);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < b->iov_count; i++) {
+        memcpy(at, b->iov[i].addr, b->iov[i].length);
+        at += b->iov[i].length;
+    }
+    r->b.iov_count = 1;
+    r->b.iov[0] = (struct sn_iov){.addr = r->payload, .length = b->length, .space = SN_SPACE_HOST};
+    r->stays = true; /* from here on it does */
+    return r;
+}
+
+/* A burst that cannot be kept is lost, as on a link: the requester sends it again. */
+static void enqueue(struct sn_qp *qp, const struct sn_burst *b, bool payload)
+{
+    struct sn_rx_burst *r;
+
+    if (qp->rx_count >= SN_RX_QUEUE_MAX || (r = keep_burst(qp->port, b, payload)) == NULL)
+        return;
+    if (qp->rx_first == NULL)
+        qp->rx_last = &qp->rx_first;
+    *qp->rx_last = r;
+    qp->rx_last = &r->next;
+    qp->rx_count++;
+}
+
+static bool execute(struct sn_qp *qp, const struct sn_burst *b)
+{
+    switch (b->kind) {
+    case SN_KIND_ACK:
+        sn_rc_acknowledged(qp, b);
+        return true;
+    case SN_KIND_READ_RESPONSE:
+    case SN_KIND_ATOMIC_ACK:
+        return sn_rc_response(qp, b);
+    default:
+        return sn_rc_request(qp, b);
+    }
+}
+
+static void pop(struct sn_qp *qp)
+{
+    struct sn_rx_burst *r = qp->rx_first;
+
+    qp->rx_first = r->next;
+    qp->rx_count--;
+    free(r->payload);
+    free(r);
+}
+
+static void copy_done(struct sn_xfer *xfer)
+{
+    struct sn_qp *qp = xfer->arg;
+    struct sn_port *port = qp->port;
+    bool stays = port->payload_stays;
+
+    if (xfer->error != 0)
+        qp->rx_error = xfer->error;
+    sn_xfer_free(xfer);
+    qp->rx_phase++;
+    while (qp->rx_first != NULL) {
+        port->payload_stays = qp->rx_first->stays;
+        if (!execute(qp, &qp->rx_first->b))
+            break;
+        if (port->gpu_atomic == qp)
+            port->gpu_atomic = NULL;
+        qp->rx_phase = 0;
+        qp->rx_error = 0;
+        if (qp->rx_first != NULL) /* an error on the way may have dropped them all */
+            pop(qp);
+    }
+    port->payload_stays = stays;
+}
+
+void sn_qp_wait_copy(struct sn_qp *qp, struct sn_xfer *xfer)
+{
+    sn_xfer_submit(qp->port, xfer, copy_done, qp);
+}
+
+void sn_qp_receive(struct sn_qp *qp, const struct sn_burst *b)
+{
+    if (qp->rx_first != NULL) {
+        enqueue(qp, b, true);
+        return;
+    }
+    qp->rx_phase = 0;
+    qp->rx_error = 0;
+    if (execute(qp, b))
+        return;
+    enqueue(qp, b, false); /* the copy has the payload already */
+}
+
+/* Frees what waits. The caller has made sure that no copy of this QP is under way. */
+void sn_qp_drop_pending(struct sn_qp *qp)
+{
+    while (qp->rx_first != NULL)
+        pop(qp);
+    qp->rx_phase = 0;
+    qp->rx_error = 0;
+}
+
+/* ---- the door ------------------------------------------------------------------------------------------------ */
+
+static bool payload_adds_up(const struct sn_burst *b)
+{
+    size_t sum = 0;
+
+    if (b->iov_count > SN_BURST_MAX_IOV)
+        return false;
+    for (uint32_t i = 0; i < b->iov_count; i++) {
+        if (b->iov[i].length > b->length)
+            return false;
+        sum += b->iov[i].length;
+    }
+    return sum == b->length;
+}
+
+static bool well_formed(const struct sn_burst *b)
+{
+    return b->kind < SN_KIND_COUNT && (b->flags & ~SN_BURST_FLAGS_ALL) == 0 && b->psn <= SN_PSN_MASK &&
+           b->npackets >= 1 && b->npackets <= (1u << 23) && payload_adds_up(b);
+}
+
+void sn_nic_receive(struct sn_nic *nic, const struct sn_burst *b)
+{
+    struct sn_qp *qp = sn_qp_find(nic, b->dqpn);
+
+    if (qp == NULL || qp->attr.service != b->service || !well_formed(b))
+        return;
+    if (qp->state < SN_QP_RTR || b->sqpn != qp->params.remote_qpn || b->mtu != qp->mtu ||
+        memcmp(b->sgid, qp->params.path.dgid, 16) != 0)
+        return;
+    sn_qp_receive(qp, b);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Go-back-N, timeouts and receiver-not-ready waits (IBTA vol. 1, 9.7.5.2.8, 9.9.2). */
+#include "softnic/engine.h"
+#include "softnic/exec/state.h"
+
+/* Sends again from `psn` on: the entry that holds it and all behind it. */
+void sn_rc_go_back(struct sn_qp *qp, uint32_t psn)
+{
+    struct sn_tx *tx = &qp->tx;
+    uint32_t next = tx->tail;
+    bool found = false;
+
+    tx->reads = 0;
+    for (uint32_t n = tx->head; n != tx->tail; n++) {
+        struct sn_entry *e = sn_tx_at(qp, n);
+        int32_t d = sn_psn_diff(psn, e->psn);
+        if (!found && e->packets != 0 && d >= 0 && (uint32_t)d < e->packets) {
+            found = true;
+            next = n;
+            e->sent = e->w.op == SN_OP_SEND || e->w.op == SN_OP_WRITE ? (uint32_t)d : 0;
+            e->issued = false;
+        } else if (found) {
+            e->sent = 0;
+            e->issued = false;
+        } else if (e->issued && !e->done) {
+            tx->reads++;
+        }
+    }
+    if (found && (int32_t)(next - tx->next) < 0)
+        tx->next = next;
+    sn_qp_activate(qp);
+}
+
+/* The oldest WQE that waits for its peer. */
+static struct sn_entry *oldest(struct sn_qp *qp)
+{
+    for (uint32_t n = qp->tx.head; n != qp->tx.tail; n++)
+        if (!sn_tx_at(qp, n)->local)
+            return sn_tx_at(qp, n);
+    return NULL;
+}
+
+void sn_rc_retry(struct sn_qp *qp)
+{
+    struct sn_entry *e = oldest(qp);
+
+    if (e == NULL)
+        return;
+    if (qp->tx.retries == 0) {
+        sn_rc_fail(qp, e, SN_SYND_RETRY_EXCEEDED, SN_VENDOR_RETRY_EXCEEDED);
+        return;
+    }
+    qp->tx.retries--;
+    sn_rc_go_back(qp, qp->tx.una);
+}
+
+void sn_rc_rnr(struct sn_qp *qp, uint8_t code)
+{
+    struct sn_tx *tx = &qp->tx;
+    struct sn_entry *e = oldest(qp);
+
+    if (e == NULL || qp->state != SN_QP_RTS)
+        return;
+    if (qp->params.rnr_retry != 7) { /* 7: for ever */
+        if (tx->rnr_retries == 0) {
+            sn_rc_fail(qp, e, SN_SYND_RNR_EXCEEDED, SN_VENDOR_RNR_EXCEEDED);
+            return;
+        }
+        tx->rnr_retries--;
+    }
+    sn_rc_go_back(qp, tx->una);
+    tx->rnr_wait = true;
+    sn_timer_arm(&qp->port->wheel, &qp->timer, sn_port_now(qp->port) + sn_rnr_ns(code));
+}
+
+static bool outstanding(struct sn_qp *qp)
+{
+    return qp->tx.una != sn_tx_limit(qp) || qp->tx.reads != 0;
+}
+
+/*
+ * The timer is left alone while acknowledgements come: when it fires and una has moved since, it starts anew. So a loss
+ * is noticed after one to two timeouts (9.9.2.1.1 allows up to four).
+ */
+void sn_rc_arm(struct sn_qp *qp)
+{
+    uint64_t timeout;
+
+    if (sn_timer_armed(&qp->timer) || !outstanding(qp))
+        return;
+    timeout = sn_ack_timeout_ns(qp->params.ack_timeout);
+    if (timeout == 0)
+        return;
+    qp->timer_una = qp->tx.una;
+    sn_timer_arm(&qp->port->wheel, &qp->timer, sn_port_now(qp->port) + timeout);
+}
+
+void sn_rc_timer(struct sn_timer *timer)
+{
+    struct sn_qp *qp = (struct sn_qp *)((char *)timer - offsetof(struct sn_qp, timer));
+
+    if (qp->tx.rnr_wait) {
+        qp->tx.rnr_wait = false;
+        sn_qp_activate(qp);
+        return;
+    }
+    if (!sn_state_sends(qp->state) || !outstanding(qp))
+        return;
+    /* A burst behind the copy engine is not lost. */
+    if (qp->timer_una == qp->tx.una && qp->rx_first == NULL)
+        sn_rc_retry(qp);
+    if (qp->state == SN_QP_RTS)
+        sn_rc_arm(qp);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Timers on a hashed wheel: arming and cancelling are list operations, and a queue that waits for nothing costs nothing. */
+#ifndef SOFTNIC_TRANSPORT_WHEEL_H
+#define SOFTNIC_TRANSPORT_WHEEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SN_WHEEL_SLOTS = 1024 };
+#define SN_WHEEL_NS 16384ull /* a slot */
+
+struct sn_timer {
+    struct sn_timer *next, **link; /* link != NULL: armed */
+    uint64_t deadline;             /* ns */
+    void (*fire)(struct sn_timer *timer);
+};
+
+struct sn_wheel {
+    struct sn_timer *slot[SN_WHEEL_SLOTS];
+    uint64_t tick; /* slots before this one have been looked at */
+    uint32_t armed;
+};
+
+void sn_timer_arm(struct sn_wheel *wheel, struct sn_timer *timer, uint64_t deadline);
+void sn_timer_cancel(struct sn_wheel *wheel, struct sn_timer *timer);
+static inline bool sn_timer_armed(const struct sn_timer *timer)
+{
+    return timer->link != NULL;
+}
+/* Fires what is due. Returns how many. A timer is disarmed when it fires. */
+unsigned sn_wheel_run(struct sn_wheel *wheel, uint64_t now);
+/* Earliest deadline; UINT64_MAX: none. Walks the wheel: for sleepers and simulations. */
+uint64_t sn_wheel_next(const struct sn_wheel *wheel);
+
+#endif
