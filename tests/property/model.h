@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The reference model: memory as arrays, one queue's operations applied one after the other in ticket order.
+ *
+ * It knows nothing of WQEs, packets or threads. What it relies on is what the API promises: operations of one queue take
+ * effect in the order of their tickets, an operation that fails has no effect, and none after it has any.
+ */
+#ifndef GDAKI_TESTS_PROPERTY_MODEL_H
+#define GDAKI_TESTS_PROPERTY_MODEL_H
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "program.cuh"
+
+namespace gdaki_test
+{
+
+inline bool is_bad(uint8_t kind)
+{
+    return kind == STEP_BAD_KEY || kind == STEP_BAD_RANGE || kind == STEP_BAD_LOCAL;
+}
+
+/* Syndrome that the CQE of a failing step carries (Programmer's Reference Manual, "CQE syndromes"). */
+inline int syndrome_of(uint8_t kind)
+{
+    return kind == STEP_BAD_LOCAL ? 0x04 : 0x13;
+}
+
+struct queue_model {
+    std::vector<uint8_t> target;
+    std::vector<uint64_t> words;
+    const uint8_t *source = nullptr;
+    const struct step *failed = nullptr; /* the step that put the queue into error, if any */
+
+    /* What the step leaves in its result slot; returns the number of bytes that are defined. */
+    size_t apply(const struct step &step, uint8_t *result)
+    {
+        uint64_t old = words[step.word];
+        switch (step.kind) {
+        case STEP_PUT:
+        case STEP_WRITE_2:
+        case STEP_WRITE_INLINE:
+            memcpy(&target[step.target], source + step.source, step.length);
+            return 0;
+        case STEP_P:
+            memcpy(&target[step.target], &step.value, 8);
+            return 0;
+        case STEP_GET:
+            memcpy(result, &target[step.target], step.length);
+            return step.length;
+        case STEP_PUT_SIGNAL:
+            memcpy(&target[step.target], source + step.source, step.length);
+            break;
+        case STEP_P_SIGNAL:
+            memcpy(&target[step.target], &step.value, 8);
+            break;
+        case STEP_COMPARE_SWAP:
+            if (old == step.length)
+                words[step.word] = step.value;
+            memcpy(result, &old, 8);
+            return 8;
+        case STEP_MASKED_ADD_4: {
+            uint32_t low;
+            memcpy(&low, &words[step.word], 4);
+            low += (uint32_t)step.value;
+            memcpy(&words[step.word], &low, 4);
+            memcpy(result, &old, 4);
+            return 4;
+        }
+        default:
+            break;
+        }
+        words[step.word] += step.value; /* SIGNAL and its combinations */
+        memcpy(result, &old, 8);
+        return 8;
+    }
+};
+
+/* Steps of one queue in ticket order. */
+inline std::vector<const struct step *> in_order(const std::vector<struct step> &steps, int queue)
+{
+    std::vector<const struct step *> order;
+    for (const struct step &step : steps)
+        if (step.posted && step.queue == queue)
+            order.push_back(&step);
+    std::stable_sort(order.begin(), order.end(), [](const struct step *a, const struct step *b) { return a->ticket < b->ticket; });
+    return order;
+}
+
+} // namespace gdaki_test
+
+#endif

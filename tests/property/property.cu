@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Random programs from many threads against a reference model of memory.
+ *
+ *   property [first seed] [number of seeds]      one line a failing seed; the same seed fails again
+ *
+ * A seed draws 4 to 6 queues, 1,024 operations of 128 threads, rings small enough for several wraps, both CQ kinds, every
+ * handler, doorbells left to later steps, and in one seed of four an operation that fails. On `cpu` the store buffer and
+ * the seeded splitting of warps are on.
+ */
+#include <memory>
+#include <random>
+
+#include "../support/pair.h"
+#include "model.h"
+
+using namespace gdaki_test;
+
+enum { THREADS = 128, STEPS = 8, REGION = 4096, WORDS = 8, SOURCE = 8192 };
+
+struct draw {
+    std::mt19937_64 engine;
+    explicit draw(uint64_t seed) : engine(seed)
+    {
+    }
+    uint32_t below(uint32_t n)
+    {
+        return (uint32_t)(engine() % n);
+    }
+};
+
+static const struct {
+    const char *name;
+    enum doca_gpu_dev_verbs_nic_handler handler;
+    enum doca_gpu_verbs_send_dbr_mode_ext mode;
+} handlers[] = {
+    {"gpu-db", DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB, DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR},
+    {"gpu-bf", DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF, DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR},
+    {"gpu-no-dbr", DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO, DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW},
+    {"cpu-proxy", DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY, DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR},
+};
+
+static struct step draw_step(draw &draw, int queues)
+{
+    static const uint8_t good[] = {STEP_PUT,      STEP_PUT,     STEP_P,       STEP_GET,          STEP_SIGNAL,       STEP_PUT_SIGNAL,
+                                   STEP_P_SIGNAL, STEP_WRITE_2, STEP_WRITE_INLINE, STEP_COMPARE_SWAP, STEP_MASKED_ADD_4};
+    struct step step = {};
+    step.kind = good[draw.below(sizeof(good))];
+    step.queue = (uint8_t)draw.below((uint32_t)queues);
+    step.length = draw.below(8) == 0 ? 0 : 1 + draw.below(MAX_BYTES);
+    if (step.kind == STEP_WRITE_INLINE)
+        step.length = 1 + draw.below(28);
+    if (step.kind == STEP_WRITE_2 || step.kind == STEP_GET)
+        step.length = 2 + draw.below(MAX_BYTES - 2);
+    if (step.kind == STEP_COMPARE_SWAP)
+        step.length = draw.below(4); /* the expected value: small, so that it sometimes matches */
+    step.target = draw.below(REGION - MAX_BYTES);
+    step.source = draw.below(SOURCE - MAX_BYTES);
+    step.word = draw.below(WORDS);
+    step.value = step.kind == STEP_COMPARE_SWAP ? draw.below(4) : draw.engine();
+    step.wait = draw.below(4) == 0;
+    step.skip_db = !step.wait && draw.below(4) == 0;
+    return step;
+}
+
+struct memory { /* shared by all seeds of a process */
+    region source, results, steps, status;
+    std::vector<std::unique_ptr<region>> targets, words;
+    explicit memory(world &w)
+        : source(w, SOURCE), results(w, THREADS * STEPS * MAX_BYTES), steps(w, THREADS * STEPS * sizeof(struct step)),
+          status(w, THREADS * MAX_QUEUES * sizeof(int))
+    {
+        for (int q = 0; q < MAX_QUEUES; ++q) {
+            targets.emplace_back(new region(w, REGION));
+            words.emplace_back(new region(w, 4096));
+        }
+    }
+};
+
+static bool fail(uint64_t seed, const char *what, uint64_t a, uint64_t b)
+{
+    printf("FAILED seed %llu: %s (%llu, %llu)\n", (unsigned long long)seed, what, (unsigned long long)a,
+           (unsigned long long)b);
+    return false;
+}
+
+static bool check_queue(uint64_t seed, memory &m, const std::vector<struct step> &steps, int q, queue &queue)
+{
+    queue_model model;
+    model.target.resize(REGION);
+    model.words.assign(WORDS, 0);
+    model.source = m.source.data;
+    for (size_t i = 0; i < REGION; ++i)
+        model.target[i] = (uint8_t)(i * 31 + (size_t)q);
+    const std::vector<const struct step *> order = in_order(steps, q);
+    const bool queue_fails =
+        std::any_of(order.begin(), order.end(), [](const struct step *step) { return is_bad(step->kind); });
+    for (const struct step *step : order) {
+        if (model.failed == nullptr && is_bad(step->kind))
+            model.failed = step;
+        if (model.failed != nullptr && step->ticket >= model.failed->ticket) {
+            if (step->wait && step->status == 0)
+                return fail(seed, "a wait returned success for an operation at or after the failed one", step->ticket,
+                            model.failed->ticket);
+            continue;
+        }
+        uint8_t want[MAX_BYTES];
+        const size_t defined = model.apply(*step, want);
+        const size_t number = (size_t)(step - steps.data());
+        if (memcmp(want, m.results.data + number * MAX_BYTES, defined) != 0)
+            return fail(seed, "result of step, ticket", number, step->ticket);
+        /* Once a queue has failed, every wait on it fails, also one for an earlier operation; before, none does. */
+        if (step->wait && step->status != 0 && !queue_fails)
+            return fail(seed, "a wait failed", number, (uint64_t)step->status);
+    }
+    for (size_t i = 0; i < REGION; ++i)
+        if (m.targets[(size_t)q]->data[i] != model.target[i])
+            return fail(seed, "target byte of queue, offset", (uint64_t)q, i);
+    if (memcmp(m.words[(size_t)q]->data, model.words.data(), WORDS * 8) != 0)
+        return fail(seed, "words of queue", (uint64_t)q, 0);
+    for (int t = 0; t < THREADS; ++t)
+        if ((((int *)m.status.data)[t * MAX_QUEUES + q] != 0) != (model.failed != nullptr))
+            return fail(seed, "final wait of thread on queue", (uint64_t)t, (uint64_t)q);
+    struct doca_gpu_verbs_qp_error_info info;
+    GT_OK(doca_gpu_verbs_query_last_error(queue.handle(), &info));
+    if (info.has_error != (model.failed != nullptr))
+        return fail(seed, "query_last_error of queue says", (uint64_t)q, info.has_error);
+    if (model.failed != nullptr && info.syndrome != syndrome_of(model.failed->kind))
+        return fail(seed, "syndrome of queue", (uint64_t)q, (uint64_t)info.syndrome);
+    if (model.failed != nullptr && (uint16_t)info.wqe_counter != (uint16_t)model.failed->ticket)
+        return fail(seed, "wqe_counter of the error: got, want", (uint64_t)info.wqe_counter, model.failed->ticket);
+    return true;
+}
+
+static bool run_seed(world &w, memory &m, uint64_t seed)
+{
+    draw draw(seed);
+    const int count = 4 + (int)draw.below(3);
+    const auto &handler = handlers[draw.below(4)];
+    queue_options options;
+    options.handler = handler.handler;
+    options.dbr_mode = handler.mode;
+    options.collapsed = draw.below(2) != 0;
+    options.sq_nwqe = (uint16_t)(8u << draw.below(4));
+    options.mtu = (enum doca_verbs_mtu_size)draw.below(5);
+
+    std::vector<struct step> steps(THREADS * STEPS);
+    for (struct step &step : steps)
+        step = draw_step(draw, count);
+    if (draw.below(4) == 0) {
+        static const uint8_t bad[] = {STEP_BAD_KEY, STEP_BAD_RANGE, STEP_BAD_LOCAL};
+        struct step &step = steps[draw.below((uint32_t)steps.size())];
+        step.kind = bad[draw.below(3)];
+        step.skip_db = 0;
+    }
+    for (size_t i = 0; i < SOURCE; ++i)
+        m.source.data[i] = (uint8_t)(draw.engine() >> 13);
+    memset(m.results.data, 0xee, m.results.size);
+    memcpy(m.steps.data, steps.data(), steps.size() * sizeof(struct step));
+
+    doca_gpu_verbs_service_t service = nullptr;
+    GT_OK(doca_gpu_verbs_create_service(&service));
+    std::vector<std::unique_ptr<queue>> queues;
+    struct program program;
+    memset(&program, 0, sizeof(program));
+    for (int q = 0; q < count; ++q) {
+        queues.emplace_back(new queue(w, options, false));
+        queues.back()->monitor(service);
+        program.qps[q] = queues.back()->dev_main;
+        program.target[q] = m.targets[(size_t)q]->at(0);
+        program.words[q] = m.words[(size_t)q]->at(0);
+        for (size_t i = 0; i < REGION; ++i)
+            m.targets[(size_t)q]->data[i] = (uint8_t)(i * 31 + (size_t)q);
+        memset(m.words[(size_t)q]->data, 0, WORDS * 8);
+    }
+    program.source = m.source.at(0);
+    program.results = m.results.at(0);
+    program.steps = (struct step *)m.steps.data;
+    program.steps_per_thread = STEPS;
+    program.region_bytes = REGION;
+    program.final_status = (int *)m.status.data;
+    program.queues = count;
+#ifdef GDAKI_CPU
+    gdaki_cpu_configure(1, (int)draw.below(2), seed);
+#endif
+    run_program<<<dim3(THREADS / 64), dim3(64)>>>(program);
+    GT_CUDA(cudaGetLastError());
+    GT_CUDA(cudaDeviceSynchronize());
+    memcpy(steps.data(), m.steps.data, steps.size() * sizeof(struct step));
+    bool good = true;
+    for (int q = 0; q < count && good; ++q)
+        good = check_queue(seed, m, steps, q, *queues[(size_t)q]);
+    if (!good)
+        printf("  seed %llu: %d queues, ring %u, %s, %s CQ\n", (unsigned long long)seed, count, options.sq_nwqe,
+               handler.name, options.collapsed ? "collapsed" : "regular");
+    GT_OK(doca_gpu_verbs_destroy_service(service));
+    return good;
+}
+
+static bool parse(const char *text, uint64_t *value)
+{
+    char *end;
+    *value = strtoull(text, &end, 10);
+    return *text != '\0' && *end == '\0';
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t first = 1, number = 100;
+    if (argc > 3 || (argc > 1 && !parse(argv[1], &first)) || (argc > 2 && !parse(argv[2], &number))) {
+        fprintf(stderr, "usage: property [first seed] [number of seeds]\n");
+        return 2;
+    }
+    world w;
+    memory m(w);
+    uint64_t failed = 0;
+    for (uint64_t seed = first; seed < first + number; ++seed)
+        failed += run_seed(w, m, seed) ? 0 : 1;
+    printf("property: %llu passed, %llu failed\n", (unsigned long long)(number - failed), (unsigned long long)failed);
+    return failed == 0 && number > 0 ? 0 : 1;
+}
