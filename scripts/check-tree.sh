@@ -19,7 +19,7 @@ mv "$existing" "$list"
 
 # Data and pictures carry no licence line of their own; LICENSE is the licence.
 text_files() { grep -vE '^LICENSE$|\.(png|svg|json|csv|tsv|dat|log|bin|hex|xml)$|^\.gitignore$|^\.git' "$list"; }
-code_files() { grep -E '\.(c|h|cc|cpp|cu|cuh|hpp|S|sh|py|cmake|in|map)$|(^|/)(CMakeLists\.txt|Makefile|run)$' "$list" || true; }
+code_files() { grep -E '\.(c|h|cc|cpp|cu|cuh|hpp|inc|S|sh|py|cmake|in|map)$|(^|/)(CMakeLists\.txt|Makefile|run)$' "$list" || true; }
 
 text_files | while read -r file; do
     head -n 3 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' || echo "$file: no SPDX line in its first three lines"
@@ -36,7 +36,7 @@ text_files | tr '\n' '\0' | xargs -0 grep -nIE "$machine" /dev/null 2>/dev/null 
     sed 's/$/   <- names a machine or a registry/' >>"$offences" || true
 
 # Spacing: no tabs in C, no blanks at the end of a line.
-code_files | grep -E '\.(c|h|cc|cpp|cu|cuh|hpp)$' | while read -r file; do
+code_files | grep -E '\.(c|h|cc|cpp|cu|cuh|hpp|inc)$' | while read -r file; do
     if grep -nP '\t' "$file" | head -n 1 | grep -q .; then echo "$file: has a tab"; fi
     if grep -nP '[ \t]+$' "$file" | head -n 1 | grep -q .; then echo "$file: has blanks at the end of a line"; fi
 done >>"$offences"
