@@ -6,6 +6,8 @@
 #include <gdaki/info.h>
 #include <gdaki/softnic.h>
 
+#include "cpu/gdaki_cpu.h"
+
 #include "info.h"
 
 static void add(json_t *list, const char *name, const char *default_value, const char *help)
@@ -19,19 +21,27 @@ static void add(json_t *list, const char *name, const char *default_value, const
     json_array_append_new(list, object);
 }
 
-/* softnic's and the executor's tables have one layout; their libraries need not be linked. */
-static void add_table(json_t *list, const char *const *libraries, const char *symbol)
+/* A function of a library that need not be linked; NULL if the library is not there. */
+static void *symbol_of(const char *const *libraries, const char *symbol)
 {
-    const struct softnic_env *(*table)(size_t *count) = NULL;
-    size_t count = 0;
-    const struct softnic_env *entries;
-
-    for (; *libraries && !table; libraries++) {
+    for (; *libraries; libraries++) {
         void *library = dlopen(*libraries, RTLD_NOW | RTLD_LOCAL);
+        void *found = library ? dlsym(library, symbol) : NULL;
 
-        if (library)
-            table = (const struct softnic_env *(*)(size_t *))dlsym(library, symbol);
+        if (found)
+            return found;
     }
+    return NULL;
+}
+
+static void add_softnic(json_t *list)
+{
+    static const char *const libraries[] = {"libsoftnic.so.3", "libsoftnic.so", NULL};
+    const struct softnic_env *(*table)(size_t *count) =
+        (const struct softnic_env *(*)(size_t *))symbol_of(libraries, "softnic_env_table");
+    const struct softnic_env *entries;
+    size_t count = 0;
+
     if (!table)
         return;
     entries = table(&count);
@@ -39,10 +49,19 @@ static void add_table(json_t *list, const char *const *libraries, const char *sy
         add(list, entries[i].name, entries[i].default_value, entries[i].help);
 }
 
+static void add_executor(json_t *list)
+{
+    static const char *const libraries[] = {"libgdaki_cpu.so.3", "libgdaki_cpu.so", NULL};
+    bool (*row_at)(unsigned, struct gdaki_cpu_env *) =
+        (bool (*)(unsigned, struct gdaki_cpu_env *))symbol_of(libraries, "gdaki_cpu_env_row");
+    struct gdaki_cpu_env row;
+
+    for (unsigned i = 0; row_at && row_at(i, &row); i++)
+        add(list, row.name, row.value, row.help);
+}
+
 json_t *info_environment(void)
 {
-    static const char *const softnic[] = {"libsoftnic.so.3", "libsoftnic.so", NULL};
-    static const char *const executor[] = {"libgdaki_cpu.so.3", "libgdaki_cpu.so", NULL};
     json_t *list = json_array();
 
     for (size_t i = 0; i < gdaki_env_count(); i++) {
@@ -50,8 +69,8 @@ json_t *info_environment(void)
 
         add(list, e->name, e->default_value, e->help);
     }
-    add_table(list, softnic, "softnic_env_table");
-    add_table(list, executor, "gdaki_cpu_env_table");
+    add_softnic(list);
+    add_executor(list);
     add(list, "CUDA_MODULE_LOADING", "EAGER (set by gdaki)",
         "CUDA's own: every kernel is loaded with the context, so that none waits behind one that runs");
     return list;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <gdaki/info.h>
 
@@ -246,6 +247,31 @@ static FILE *table_stream(const struct perf_options *o)
     return taken ? stderr : stdout;
 }
 
+static double cpu_seconds(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* What connected queues cost when nobody uses them; with --local both ends' queues are in this process. */
+static void stay_idle(struct client *c)
+{
+    uint64_t begun, ns = c->options->idle_ns;
+    double used;
+    struct timespec nap = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+
+    if (!ns)
+        return;
+    usleep(100 * 1000); /* what setting up has started comes to rest */
+    begun = now_ns();
+    used = cpu_seconds();
+    while (nanosleep(&nap, &nap) && errno == EINTR)
+        ;
+    c->report.idle_percent = 100 * (cpu_seconds() - used) * 1e9 / (double)(now_ns() - begun);
+}
+
 static int measure_all(struct client *c)
 {
     struct round end = {.end = true};
@@ -253,6 +279,7 @@ static int measure_all(struct client *c)
     int rc = 0;
 
     describe(c);
+    stay_idle(c);
     report_header(&c->report, table_stream(c->options));
     for (uint32_t i = 0; i < c->plan->sizes.count && !rc; i++) {
         rc = measure_size(c, i);

@@ -12,7 +12,7 @@
 enum long_only {
     OPT_GPU_BACKEND = 256, OPT_NIC, OPT_CTAS, OPT_THREADS, OPT_SCOPE, OPT_HANDLER, OPT_SHARING, OPT_MEM, OPT_QUEUE_MEM,
     OPT_CQ, OPT_WARMUP, OPT_VERIFY, OPT_NO_VERIFY, OPT_JSON, OPT_CSV, OPT_PLOT, OPT_SEED, OPT_LOCAL, OPT_PAIR,
-    OPT_FLOOR, OPT_SPAN, OPT_WINDOW, OPT_BIND, OPT_TIMEOUT, OPT_QUIET, OPT_OOB_FD,
+    OPT_FLOOR, OPT_SPAN, OPT_WINDOW, OPT_BIND, OPT_TIMEOUT, OPT_QUIET, OPT_IDLE, OPT_OOB_FD,
 };
 
 static const struct argp_option option_table[] = {
@@ -56,6 +56,7 @@ static const struct argp_option option_table[] = {
     {"no-verify", OPT_NO_VERIFY, 0, 0, "Do not", 0},
     {"timeout", OPT_TIMEOUT, "SECONDS", 0, "A wait longer than this fails the run (10)", 0},
     {"floor", OPT_FLOOR, 0, 0, "Measure this machine's floors before and after each size and print them beside it", 0},
+    {"idle", OPT_IDLE, "SECONDS", 0, "First leave the connected queues idle and report the CPU time that takes", 0},
     {"json", OPT_JSON, "FILE", 0, "Write results as JSON (- for stdout instead of the table)", 0},
     {"csv", OPT_CSV, "FILE", 0, "Write results as CSV (- for stdout instead of the table)", 0},
     {"plot", OPT_PLOT, "FILE.svg|FILE.png", 0, "Draw the curves (needs gnuplot)", 0},
@@ -230,6 +231,10 @@ static int parse_result_option(int key, char *arg, struct argp_state *state, str
             argp_error(state, "--timeout: %s", why);
         break;
     case OPT_FLOOR: o->floor = true; break;
+    case OPT_IDLE:
+        if (parse_seconds(arg, 0.1, 600, &o->idle_ns, why))
+            argp_error(state, "--idle: %s", why);
+        break;
     case OPT_JSON: o->json = arg; break;
     case OPT_CSV: o->csv = arg; break;
     case OPT_PLOT: set_plot(state, o, arg); break;

@@ -24,6 +24,7 @@ struct report {
     const char *gpu_backend, *nic_backend, *wire, *handler, *queue_mem;
     char gpu_name[96], nic_name[64];
     uint32_t mtu;
+    double idle_percent; /* of one core, with --idle */
     uint32_t count;
     struct report_row rows[PARSE_SIZES_MAX];
 };

@@ -56,6 +56,8 @@ int report_json(const struct report *r, FILE *out)
 
     if (!root)
         return -ENOMEM;
+    if (r->options->idle_ns)
+        json_object_set_new(root, "idle_percent_of_a_core", json_real(r->idle_percent));
     for (uint32_t i = 0; i < r->count; i++)
         json_array_append_new(rows, row_json(r, &r->rows[i]));
     rc = json_dumpf(root, out, JSON_INDENT(2)) ? -EIO : 0;

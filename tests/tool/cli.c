@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The program as a user meets it: help, versions, refusals that name option and value and exit with 2, and `info`.
+ * The environment names it (GDAKI_TEST_PROGRAM), CTest sets that.
+ */
+#include "testing.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "program.h"
+
+static void expect(const char *arguments, int status, const char *named)
+{
+    struct outcome o = program_run(arguments);
+
+    if (o.status != status || (named && !strstr(o.text, named)))
+        fail_msg("gdaki %s: status %d, expected %d and '%s' in:\n%s", arguments, o.status, status, named ? named : "",
+                 o.text);
+    free(o.text);
+}
+
+static void help_and_version(void **state)
+{
+    (void)state;
+
+    expect("--help", 0, "perf    performance tests");
+    expect("--version", 0, "gdaki 3.");
+    expect("info --help", 0, "--json");
+    expect("perf --help", 0, "put-bw, put-lat");
+    expect("perf put-bw --help", 0, "--tx-depth");
+    expect("perf signal-lat --help", 0, "half a round trip");
+}
+
+static void wrong_commands(void **state)
+{
+    (void)state;
+
+    expect("", 2, "a command is missing");
+    expect("nonsense", 2, "'nonsense' is no command");
+    expect("--nonsense", 2, "nonsense");
+    expect("perf", 2, "a test is missing");
+    expect("perf send-bw", 2, "'send-bw' is not one of put-bw");
+    expect("info extra", 2, "'extra'");
+    expect("info --nic e1000", 2, "--nic: 'e1000'");
+}
+
+static void wrong_option_values(void **state)
+{
+    static const struct {
+        const char *arguments, *named;
+    } cases[] = {
+        {"perf put-bw --local -s 0", "--size: '0'"},
+        {"perf put-bw --local -s 2G", "--size: '2G'"},
+        {"perf put-bw --local -s abc", "--size: 'abc'"},
+        {"perf put-bw --local -s 64..8", "'64..8'"},
+        {"perf put-bw --local -n 0", "--iterations: '0'"},
+        {"perf put-bw --local -n -5", "--iterations: '-5'"},
+        {"perf put-bw --local -D 0", "--duration: '0'"},
+        {"perf put-bw --local -D forever", "--duration: 'forever'"},
+        {"perf put-bw --local -t 0", "--tx-depth 0"},
+        {"perf put-bw --local -t 100", "--tx-depth 100 is not a power of two"},
+        {"perf put-bw --local -t 65536", "--tx-depth 65536"},
+        {"perf put-bw --local -q 0", "--qps: '0'"},
+        {"perf put-bw --local --ctas 0", "--ctas: '0'"},
+        {"perf put-bw --local --threads 1025", "--threads: '1025'"},
+        {"perf put-bw --local --scope block", "--scope: 'block' is not one of thread, warp"},
+        {"perf put-bw --local --scope warp --threads 40", "--threads 40"},
+        {"perf put-bw --local --sharing all", "--sharing: 'all'"},
+        {"perf put-bw --local --sharing exclusive -q 3", "--qps 3 is too few"},
+        {"perf put-bw --local --handler fast", "--handler: 'fast'"},
+        {"perf put-bw --local --mem disk", "--mem: 'disk'"},
+        {"perf put-bw --local --queue-mem disk", "--queue-mem: 'disk'"},
+        {"perf put-bw --local --cq round", "--cq: 'round'"},
+        {"perf put-bw --local -m 1500", "--mtu 1500"},
+        {"perf put-bw --local -m 64", "--mtu: '64'"},
+        {"perf put-bw --local -I 64", "--inline: '64'"},
+        {"perf put-bw --local -I 16 -s 12", "--inline 16 with --size 12"},
+        {"perf put-bw --local --span 3000", "--span 3000"},
+        {"perf put-bw --local --span 4K -s 8K", "--size 8192 is beyond the buffer: --span 4096"},
+        {"perf put-bw --local --window 2000 -t 1024", "--window 2000"},
+        {"perf put-bw --local --gpu-backend rocm", "--gpu-backend: 'rocm'"},
+        {"perf put-bw --local --nic e1000", "--nic: 'e1000'"},
+        {"perf put-bw --local -x 999", "--gid-index: '999'"},
+        {"perf put-bw --local -p 70000", "--port: '70000'"},
+        {"perf put-bw --local --plot curve.pdf", "--plot: 'curve.pdf'"},
+        {"perf put-bw --local --timeout 0", "--timeout: '0'"},
+        {"perf put-bw --local --pair", "only one of"},
+        {"perf put-bw --local somewhere", "only one of"},
+        {"perf put-bw --local --json - --csv -", "--json - and --csv -"},
+        {"perf write-lat --local --threads 32", "--threads 32"},
+        {"perf write-lat --local -b", "--bidirectional"},
+        {"perf put-lat --local --window 2", "--window 2"},
+        {"perf post-rate somewhere", "'somewhere'"},
+        {"perf post-rate --threads 64 -t 32", "--tx-depth 32"},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        expect(cases[i].arguments, 2, cases[i].named);
+}
+
+static void unknown_devices(void **state)
+{
+    (void)state;
+
+    expect("perf put-bw --local -s 8 -n 32 -d mlx5_77", 2, "--device: 'mlx5_77' is no device");
+    expect("perf put-bw --local -s 8 -n 32 -g 99", 2, "--gpu: '99' is out of range");
+    expect("perf put-bw --local -s 8 -n 32 -g 00:ff:00.0", 2, "bus id '00:ff:00.0'");
+    expect("perf put-bw --local -s 8 -n 32 -x 200", 2, "--gid-index: 200 is not set");
+    expect("perf put-bw --pair -s 8 -n 32 -d mlx5_77", 2, "--device: 'mlx5_77' is no device");
+}
+
+static void unreachable_results(void **state)
+{
+    (void)state;
+
+    expect("perf put-bw --local -s 8 -n 32 --json /no/such/folder/x.json", 3, "cannot write /no/such/folder/x.json");
+}
+
+static void info_says_everything(void **state)
+{
+    static const char *const parts[] = {"In use:",  "softnic",   "queue memory", "GPUs:",    "NICs:",    "GIDs",
+                                        "gpu-db",   "cpu-proxy", "GDAKI_NIC",    "GDAKI_GPU", "SDK"};
+    struct outcome o = program_run("info");
+    (void)state;
+
+    assert_int_equal(o.status, 0);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        if (!strstr(o.text, parts[i]))
+            fail_msg("'%s' is missing from:\n%s", parts[i], o.text);
+    }
+    free(o.text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(help_and_version), cmocka_unit_test(wrong_commands),     cmocka_unit_test(wrong_option_values),
+        cmocka_unit_test(unknown_devices),  cmocka_unit_test(unreachable_results), cmocka_unit_test(info_says_everything),
+    };
+
+    return program_find() ? cmocka_run_group_tests(tests, NULL, NULL) : 77;
+}
