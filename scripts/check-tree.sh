@@ -13,22 +13,20 @@ if ! git ls-files --cached --others --exclude-standard >"$list" 2>/dev/null || [
     find . -type d \( -name .git -o -name 'build*' -o -name ci-logs -o -name .venv \) -prune -o -type f -print | sed 's|^\./||' >"$list"
 fi
 sort -u -o "$list" "$list"
-existing=$(mktemp)
-while read -r file; do [ -f "$file" ] && echo "$file"; done <"$list" >"$existing" || true
-mv "$existing" "$list"
+tr '\n' '\0' <"$list" | xargs -0 ls -d 2>/dev/null >"$list.there" || true # deleted in the tree, still in the index
+mv "$list.there" "$list"
 
 # Data and pictures carry no licence line of their own; LICENSE is the licence.
 text_files() { grep -vE '^LICENSE$|\.(png|svg|json|csv|tsv|dat|log|bin|hex|xml)$|^\.gitignore$|^\.git' "$list"; }
 code_files() { grep -E '\.(c|h|cc|cpp|cu|cuh|hpp|inc|S|sh|py|cmake|in|map)$|(^|/)(CMakeLists\.txt|Makefile|run)$' "$list" || true; }
 
-text_files | while read -r file; do
-    head -n 3 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' || echo "$file: no SPDX line in its first three lines"
-done >>"$offences"
+text_files | tr '\n' '\0' | xargs -0 awk '
+    FNR == 1 { if (file != "" && !found) print file ": no SPDX line in its first three lines"; file = FILENAME; found = 0 }
+    FNR <= 3 && /SPDX-License-Identifier: Apache-2\.0/ { found = 1 }
+    FNR == 3 { nextfile }
+    END { if (file != "" && !found) print file ": no SPDX line in its first three lines" }' >>"$offences"
 
-code_files | while read -r file; do
-    lines=$(wc -l <"$file")
-    [ "$lines" -le 900 ] || echo "$file: $lines lines; the limit is 900"
-done >>"$offences"
+code_files | tr '\n' '\0' | xargs -0 wc -l | awk '$2 != "total" && $1 > 900 { print $2 ": " $1 " lines; the limit is 900" }' >>"$offences"
 
 # Words that tell where somebody worked. The brackets keep this line from finding itself.
 machine='/wor[k]/|(^|[^A-Za-z0-9_])/(roo[t]|home)/|/tmp/(build-|bash_)|gdaki-(brief|notes)|artifact[-]?registry|deb[.]debian|pypi[.]org|files[.]pythonhosted|Co-Authored[-]By|\b[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}:(80|3128|8080)\b'
@@ -36,10 +34,9 @@ text_files | tr '\n' '\0' | xargs -0 grep -nIE "$machine" /dev/null 2>/dev/null 
     sed 's/$/   <- names a machine or a registry/' >>"$offences" || true
 
 # Spacing: no tabs in C, no blanks at the end of a line.
-code_files | grep -E '\.(c|h|cc|cpp|cu|cuh|hpp|inc)$' | while read -r file; do
-    if grep -nP '\t' "$file" | head -n 1 | grep -q .; then echo "$file: has a tab"; fi
-    if grep -nP '[ \t]+$' "$file" | head -n 1 | grep -q .; then echo "$file: has blanks at the end of a line"; fi
-done >>"$offences"
+c_files() { code_files | grep -E '\.(c|h|cc|cpp|cu|cuh|hpp|inc)$' | tr '\n' '\0'; }
+c_files | xargs -0 grep -lP '\t' /dev/null 2>/dev/null | sed 's/$/: has a tab/' >>"$offences" || true
+c_files | xargs -0 grep -lP '[ \t]+$' /dev/null 2>/dev/null | sed 's/$/: has blanks at the end of a line/' >>"$offences" || true
 
 # Environment variables: whatever the code reads must stand in docs/environment.md. Names of ours in quotes count wherever
 # they are (tables feed getenv too), other names when they are getenv's argument.
