@@ -19,6 +19,8 @@
 extern "C" {
 #endif
 
+#pragma GCC visibility push(default)
+
 struct ibv_context;
 
 /*
@@ -80,6 +82,8 @@ const char *softnic_last_error(void);
 
 /* "shm" or "none": what carries messages to other processes. */
 const char *softnic_wire_name(void);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

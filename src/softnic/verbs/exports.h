@@ -24,7 +24,9 @@
     X(mlx5dv_devx_umem_dereg) X(mlx5dv_devx_alloc_uar) X(mlx5dv_devx_free_uar) X(mlx5dv_devx_qp_modify)               \
     X(mlx5dv_devx_qp_query)
 
+#pragma GCC visibility push(default)
 #define SOFTNIC_ONE_VERB(name) extern __typeof__(name) softnic_##name;
 SOFTNIC_VERBS(SOFTNIC_ONE_VERB)
+#pragma GCC visibility pop
 
 #endif
