@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A peer that does not keep to the protocol: a raw socket speaks to a NIC of this process. The NIC must refuse, keep working
+ * for others, and leave nothing behind.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rig.h"
+#include "softnic/wire/shm_internal.h"
+
+#define MAGIC 0x31786e74666f73ull
+enum { RING = 65536 };
+
+struct setup {
+    struct rig r;
+    struct rig_qp q; /* connected to itself: proof that the NIC works */
+    struct rig_address self;
+    unsigned posts;
+    uint8_t slot;
+};
+
+static void open_setup(struct setup *s)
+{
+    memset(s, 0, sizeof(*s));
+    rig_open(&s->r, 0);
+    rig_qp_create(&s->q, &s->r);
+    s->self = rig_address_of(&s->q);
+    s->slot = (uint8_t)(s->q.qpn >> 16);
+    rig_connect(&s->q, &s->self);
+}
+
+static void close_setup(struct setup *s)
+{
+    rig_qp_destroy(&s->q);
+    rig_close(&s->r);
+}
+
+static void still_works(struct setup *s)
+{
+    uint64_t *p = (uint64_t *)(void *)s->r.data;
+    p[0] = 0x1111 + s->posts++;
+    p[512] = 0;
+    rig_post_rdma(&s->q, RIG_WRITE, &s->self, 4096, 0, 8);
+    assert_int_equal(rig_wait(&s->q, 20).opcode, 0);
+    assert_int_equal(p[512], p[0]);
+}
+
+static int dial(const struct setup *s)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    char name[80];
+    int n = snprintf(name, sizeof(name), "softnic/%u/", (unsigned)getuid());
+    for (int i = 0; i < 16; i++)
+        n += snprintf(name + n, sizeof(name) - (size_t)n, "%02x", s->self.gid[i]);
+    n += snprintf(name + n, sizeof(name) - (size_t)n, "/%u", s->slot);
+    memcpy(a.sun_path + 1, name, (size_t)n);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&a, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)), 0);
+    return fd;
+}
+
+static void say(int fd, const void *bytes, size_t size, int memory)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct iovec iov = {(void *)(uintptr_t)bytes, size};
+    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+    if (memory >= 0) {
+        m.msg_control = control.bytes;
+        m.msg_controllen = sizeof(control.bytes);
+        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(c), &memory, sizeof(int));
+    }
+    assert_int_equal(sendmsg(fd, &m, MSG_NOSIGNAL), (ssize_t)size);
+}
+
+/* The NIC's side hangs up (end of file). */
+static bool hung_up(int fd)
+{
+    uint8_t byte;
+    struct timeval limit = {20, 0};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    ssize_t n = recv(fd, &byte, 1, 0);
+    return n == 0 || (n < 0 && errno == ECONNRESET);
+}
+
+static int memory(size_t bytes, bool seal)
+{
+    int fd = memfd_create("hostile", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+    if (seal)
+        assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+    return fd;
+}
+
+static struct shm_hello honest(void)
+{
+    return (struct shm_hello){.magic = MAGIC, .version = 1, .ring_bytes = RING, .nonce = 0x12345679};
+}
+
+static void bad_hellos(void **state)
+{
+    (void)state;
+    struct setup s;
+    open_setup(&s);
+    struct shm_hello ok = honest(), h;
+    size_t bytes = shm_region_bytes(RING);
+    for (int i = 0; i < 9; i++) {
+        int fd = dial(&s), m = -1;
+        size_t size = sizeof(h);
+        h = ok;
+        m = memory(i == 0 ? bytes - 4096 : bytes, i != 1); /* 0: too small; 1: not sealed */
+        if (i == 2)
+            h.magic++;
+        if (i == 3)
+            h.version = 99;
+        if (i == 4)
+            h.ring_bytes = 3 * 65536;
+        if (i == 5)
+            h.ring_bytes = 1ull << 40;
+        if (i == 6)
+            size = 8;
+        say(fd, &h, size, i == 7 ? -1 : m); /* 7: no memory at all; 8: an identity of zeros */
+        if (!hung_up(fd))
+            fail_msg("hello %d was taken", i);
+        close(m);
+        close(fd);
+        still_works(&s);
+    }
+    close_setup(&s);
+}
+
+/* A connection that passes the hello; its rings are ours to spoil. */
+struct enemy {
+    int fd;
+    uint8_t *map;
+    struct shm_tx tx;
+};
+
+static struct enemy befriend(const struct setup *s)
+{
+    struct enemy e = {.fd = dial(s)};
+    struct shm_hello h = honest();
+    size_t bytes = shm_region_bytes(RING);
+    int m = memory(bytes, true);
+    e.map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m, 0);
+    assert_ptr_not_equal(e.map, MAP_FAILED);
+    shm_tx_init(&e.tx, e.map, 0, RING, h.nonce);
+    e.tx.shared->producer = (struct shm_identity){.slot = 200, .gid_count = 1, .gid = {{0xfe, 0x80, 1}}};
+    say(e.fd, &h, sizeof(h), m);
+    close(m);
+    return e;
+}
+
+static void part(struct enemy *e)
+{
+    munmap(e->map, shm_region_bytes(RING));
+    close(e->fd);
+}
+
+static void commit(struct enemy *e, const struct shm_header *h)
+{
+    uint64_t at = e->tx.tail & (RING - 1);
+    memcpy(e->tx.data + at + 8, h, sizeof(*h));
+    atomic_store((_Atomic uint64_t *)(void *)(e->tx.data + at), e->tx.nonce + e->tx.tail);
+    send(e->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void bad_records_close_the_connection(void **state)
+{
+    (void)state;
+    struct setup s;
+    open_setup(&s);
+    const struct shm_header bad[] = {
+        {.kind = 77, .mtu_service = 3},
+        {.kind = SN_KIND_WRITE, .mtu_service = 3, .length = 0xffffff00},
+        {.kind = SN_KIND_WRITE, .mtu_service = 3, .dqpn = 3u << 24, .length = 8},     /* our GID number 3 */
+        {.kind = SN_KIND_WRITE, .mtu_service = 3, .sqpn = 1u << 24, .length = 8},     /* its GID number 1 */
+        {.kind = SN_KIND_WRITE, .mtu_service = 3, .flags = 0xff},
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct softnic_stats before, after;
+        struct enemy e = befriend(&s);
+        softnic_stats(&before, sizeof(before));
+        commit(&e, &bad[i]);
+        if (!hung_up(e.fd))
+            fail_msg("record %zu was taken", i);
+        softnic_stats(&after, sizeof(after));
+        assert_int_equal(after.shm_bad_records - before.shm_bad_records, 1);
+        part(&e);
+        still_works(&s);
+    }
+    close_setup(&s);
+}
+
+/* Well-formed, but lies: to queue pairs that exist or not, with keys it does not have. Only queue pairs may suffer. */
+static void lies_do_no_harm(void **state)
+{
+    (void)state;
+    struct setup s;
+    open_setup(&s);
+    memset(s.r.data, 0x11, RIG_DATA_BYTES);
+    struct enemy e = befriend(&s);
+    uint64_t x = 0x2545f4914f6cdd1dull;
+    for (int i = 0; i < 20000; i++) {
+        x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+        struct shm_header h = {.dqpn = (x & 1 ? s.q.qpn ^ 0x40 : (uint32_t)x & 0xffffff),
+                               .sqpn = (uint32_t)(x >> 8) & 0xffffff,
+                               .kind = (uint8_t)((x >> 16) % SN_KIND_COUNT),
+                               .flags = (uint8_t)(x >> 24) & SN_BURST_FLAGS_ALL,
+                               .mtu_service = 3,
+                               .psn = (uint32_t)(x >> 40) & 3,
+                               .npackets = 1 + ((uint32_t)(x >> 30) & 1),
+                               .length = (uint32_t)(x >> 33) % 100,
+                               .va = (uintptr_t)s.r.data,
+                               .rkey = (uint32_t)x,
+                               .dmalen = 64};
+        if (h.kind >= SN_KIND_ATOMIC_CS && h.kind <= SN_KIND_ATOMIC_MASKED_FA) {
+            h.length = 0;
+            h.psn |= 8u << 24;
+        }
+        if (!shm_tx_room(&e.tx, shm_record_bytes(&h))) {
+            softnic_drive();
+            sched_yield();
+            i--;
+            continue;
+        }
+        uint64_t bytes = shm_record_bytes(&h);
+        commit(&e, &h);
+        e.tx.tail += bytes;
+    }
+    still_works(&s);
+    for (size_t i = 8192; i < RIG_DATA_BYTES; i++)
+        if (s.r.data[i] != 0x11)
+            fail_msg("byte %zu was written", i);
+    part(&e);
+    close_setup(&s);
+}
+
+/* Many that connect and say nothing, then leave. */
+static void silent_callers(void **state)
+{
+    (void)state;
+    struct setup s;
+    open_setup(&s);
+    int fd[100], before = rig_open_fds();
+    for (int i = 0; i < 100; i++)
+        fd[i] = dial(&s);
+    still_works(&s);
+    for (int i = 0; i < 100; i++)
+        close(fd[i]);
+    time_t end = time(NULL) + 20;
+    while (rig_open_fds() != before && time(NULL) < end)
+        sched_yield();
+    assert_int_equal(rig_open_fds(), before);
+    close_setup(&s);
+}
+
+int main(void)
+{
+    setenv("SOFTNIC_LOG", "off", 1);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bad_hellos),
+        cmocka_unit_test(bad_records_close_the_connection),
+        cmocka_unit_test(lies_do_no_harm),
+        cmocka_unit_test(silent_callers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
