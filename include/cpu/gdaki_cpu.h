@@ -291,13 +291,21 @@ void gdaki_cpu_check_report(const char *what, ...) __attribute__((format(printf,
 uint64_t gdaki_cpu_check_count(void);
 const char *gdaki_cpu_last_report(void);
 
-/* The environment variables that libgdaki_cpu reads, for `gdaki info --env`: row i, or false past the last. */
+/* The environment variables that libgdaki_cpu reads, for `gdaki info --env`. */
 struct gdaki_cpu_env {
     const char *name;
-    const char *value; /* default, as text */
+    const char *default_value; /* as text */
     const char *help;
 };
-bool gdaki_cpu_env_row(unsigned i, struct gdaki_cpu_env *row);
+const struct gdaki_cpu_env *gdaki_cpu_env_table(size_t *count);
+
+/*
+ * For tests: what GDAKI_CPU_SEED, GDAKI_CPU_STORE_BUFFER and GDAKI_CPU_SPLIT set, for kernels launched from now on. No
+ * kernel may be running. Under a seed (not 0) one worker runs everything, so that a run can be repeated.
+ */
+void gdaki_cpu_set_seed(uint64_t seed, bool store_buffer, bool split);
+/* The same for GDAKI_CPU_TIMEOUT_MS; 0: never. */
+void gdaki_cpu_set_timeout_ms(uint64_t ms);
 
 #ifdef __cplusplus
 }

@@ -169,7 +169,7 @@ inline size_t __cvta_generic_to_shared(const void *ptr) { return (size_t)ptr; }
 inline size_t __cvta_generic_to_global(const void *ptr) { return (size_t)ptr; }
 inline void *__cvta_shared_to_generic(size_t ptr) { return (void *)ptr; }
 
-/* ---- Loads and stores with cache hints: weak accesses; __ldcv and __stwt are volatile ---- */
+/* ---- Loads and stores with cache hints. Stores go to memory at once, since the kernel's plain loads must see them ---- */
 namespace gdaki_cpu
 {
 template <class T>
@@ -183,9 +183,10 @@ inline T load_weak(const T *ptr)
 }
 
 template <class T>
-inline void store_weak(T *ptr, const T &value)
+inline void store_plain(T *ptr, const T &value)
 {
-    gdaki_cpu_store_weak(ptr, &value, sizeof(T));
+    static_assert(std::is_trivially_copyable<T>::value, "a plain type");
+    memcpy(static_cast<void *>(ptr), &value, sizeof(T));
 }
 
 template <class T>
@@ -226,7 +227,7 @@ inline T __ldcv(const T *ptr)
     template <class T> \
     inline void name(T *ptr, T value) \
     { \
-        ::gdaki_cpu::store_weak(ptr, value); \
+        ::gdaki_cpu::store_plain(ptr, value); \
     }
 GDAKI_CPU_CACHED_STORE(__stwb)
 GDAKI_CPU_CACHED_STORE(__stcg)

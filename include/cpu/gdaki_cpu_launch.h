@@ -48,6 +48,8 @@ uint32_t gdaki_cpu_activemask(const char *file, int line);
 
 enum gdaki_cpu_barrier_kind { GDAKI_CPU_BARRIER_PLAIN, GDAKI_CPU_BARRIER_COUNT, GDAKI_CPU_BARRIER_AND, GDAKI_CPU_BARRIER_OR };
 int gdaki_cpu_block_barrier(enum gdaki_cpu_barrier_kind kind, int predicate, const char *file, int line);
+/* Waits for all threads of the grid, which must be resident together. */
+void gdaki_cpu_grid_barrier(const char *file, int line);
 
 /* This block's copy of a static __shared__ variable. *slot: 0 before the first call anywhere; the variable's number. */
 void *gdaki_cpu_shared_get(unsigned *slot, size_t size, size_t align);

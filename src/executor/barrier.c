@@ -85,7 +85,7 @@ void gdaki_cpu_barrier(unsigned id, unsigned nthreads, const char *file, int lin
     if (id >= EX_BARRIERS || nthreads % EX_LANES || nthreads > EX_MAX_THREADS) {
         ex_report("barrier %u for %u threads at %s:%d: want a number below %u and a multiple of %u threads", id, nthreads,
                   file, line, EX_BARRIERS, EX_LANES);
-        gdaki_cpu_trap(file, line);
+        ex_stop(715 /* cudaErrorIllegalInstruction */);
     }
     arrive(id, nthreads, 0, "named barrier", file, line);
 }
@@ -98,4 +98,41 @@ void ex_barrier_thread_gone(struct ex_block *block)
         if (barrier->arrived && complete(block, barrier))
             release(block, barrier);
     }
+}
+
+/* Blocks meet through their first threads; each of these waits as a thread that polls does. */
+static void meet_blocks(struct ex_thread *thread, const char *file, int line)
+{
+    struct ex_launch *launch = thread->block->launch;
+    uint64_t turn = __atomic_load_n(&launch->grid_turn, __ATOMIC_ACQUIRE);
+
+    if (thread->buffer)
+        ex_buffer_release(thread, GDAKI_CPU_SCOPE_GPU);
+    if (__atomic_add_fetch(&launch->grid_arrived, 1, __ATOMIC_ACQ_REL) == launch->blocks) {
+        __atomic_store_n(&launch->grid_arrived, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&launch->grid_turn, turn + 1, __ATOMIC_RELEASE);
+    }
+    while (__atomic_load_n(&launch->grid_turn, __ATOMIC_ACQUIRE) == turn) {
+        thread->place = (struct ex_place){.what = "waits at the grid's barrier", .file = file, .line = line};
+        ex_give_way(thread, EX_TURN_RELAX);
+    }
+    if (thread->buffer)
+        ex_buffer_acquire(thread, GDAKI_CPU_SCOPE_GPU);
+}
+
+void gdaki_cpu_grid_barrier(const char *file, int line)
+{
+    if (!gdaki_cpu_tls.kernel)
+        return;
+    struct ex_thread *thread = ex_current();
+
+    if (!ex_pool_holds(thread->block->launch->blocks * thread->block->nthreads)) {
+        ex_report("the grid's barrier at %s:%d: %llu blocks of %u threads cannot be resident together", file, line,
+                  (unsigned long long)thread->block->launch->blocks, thread->block->nthreads);
+        ex_stop(715 /* cudaErrorIllegalInstruction */);
+    }
+    arrive(0, 0, 0, "grid sync", file, line);
+    if (!thread->view.linear)
+        meet_blocks(thread, file, line);
+    arrive(0, 0, 0, "grid sync", file, line);
 }

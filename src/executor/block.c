@@ -47,7 +47,7 @@ static struct gdaki_cpu_dim unlinear(uint64_t index, const struct gdaki_cpu_dim 
     return out;
 }
 
-static void init_threads(struct ex_block *block)
+static bool init_threads(struct ex_block *block)
 {
     const struct gdaki_cpu_dim *dim = &block->view.block_dim;
     bool buffered = ex_env()->store_buffer;
@@ -64,11 +64,12 @@ static void init_threads(struct ex_block *block)
         if (i % EX_LANES == 0)
             thread->warp->lanes = thread;
         thread->warp->exists |= 1u << (i % EX_LANES);
-        if (buffered)
-            ex_buffer_attach(thread);
+        if (buffered && ex_buffer_attach(thread))
+            return false;
         ex_list_append(&block->ring, thread);
     }
     block->runnable = block->live = block->nthreads;
+    return true;
 }
 
 static bool alloc_dynamic_shared(struct ex_block *block, size_t size)
@@ -105,7 +106,10 @@ struct ex_block *ex_block_create(struct ex_worker *worker, struct ex_launch *lau
         ex_block_destroy(block);
         return NULL;
     }
-    init_threads(block);
+    if (!init_threads(block)) {
+        ex_block_destroy(block);
+        return NULL;
+    }
     return block;
 }
 
@@ -170,12 +174,12 @@ void *gdaki_cpu_shared_get(unsigned *slot, size_t size, size_t align)
         return block->slots[number];
     if (block->slot_bytes + size + block->view.dynamic_shared_size > EX_SHARED_MAX) {
         ex_report("kernel %s: more than %u bytes of shared memory in a block", block->launch->name, EX_SHARED_MAX);
-        gdaki_cpu_trap(NULL, 0);
+        ex_stop(701 /* cudaErrorLaunchOutOfResources */);
     }
     if ((number >= block->nslots && !grow_slots(block, number)) ||
         posix_memalign(&memory, align < 16 ? 16 : align, (size + 15) & ~(size_t)15)) {
         ex_report("kernel %s: no memory for %zu bytes of shared memory", block->launch->name, size);
-        gdaki_cpu_trap(NULL, 0);
+        ex_stop(701 /* cudaErrorLaunchOutOfResources */);
     }
     memset(memory, POISON, size);
     block->slots[number] = memory;

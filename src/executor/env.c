@@ -63,6 +63,11 @@ static void read_all(void)
     read_number("GDAKI_CPU_TIMEOUT_MS", &env.timeout_ms, 0, UINT32_MAX);
     read_number("GDAKI_CPU_PREEMPT_US", &env.preempt_us, 0, 10000000);
     read_check();
+    if (env.store_buffer && !env.seed)
+        env.seed = 1;
+#ifdef EX_TSAN
+    env.preempt_us = 0; /* TSan delivers signals late, inside its own calls */
+#endif
 }
 
 const struct ex_env *ex_env(void)
@@ -71,7 +76,25 @@ const struct ex_env *ex_env(void)
     return &env;
 }
 
-bool gdaki_cpu_env_row(unsigned i, struct gdaki_cpu_env *row)
+void gdaki_cpu_set_seed(uint64_t seed, bool store_buffer, bool split)
+{
+    pthread_once(&once, read_all);
+    pthread_mutex_lock(&ex_pool.lock);
+    env.seed = seed;
+    env.store_buffer = store_buffer;
+    env.split = split;
+    pthread_mutex_unlock(&ex_pool.lock);
+}
+
+void gdaki_cpu_set_timeout_ms(uint64_t ms)
+{
+    pthread_once(&once, read_all);
+    pthread_mutex_lock(&ex_pool.lock);
+    env.timeout_ms = ms;
+    pthread_mutex_unlock(&ex_pool.lock);
+}
+
+const struct gdaki_cpu_env *gdaki_cpu_env_table(size_t *count)
 {
     static const struct gdaki_cpu_env table[] = {
 #define EX_ENV_ROW(field, name, value, help) {name, value, help},
@@ -79,8 +102,6 @@ bool gdaki_cpu_env_row(unsigned i, struct gdaki_cpu_env *row)
 #undef EX_ENV_ROW
     };
 
-    if (i >= sizeof(table) / sizeof(table[0]))
-        return false;
-    *row = table[i];
-    return true;
+    *count = sizeof(table) / sizeof(table[0]);
+    return table;
 }

@@ -11,9 +11,9 @@
 #define EX_ENV_TABLE(EX_ENV) \
     EX_ENV(workers, "GDAKI_CPU_WORKERS", "online cores", "host threads that run kernels (1 to 1024)") \
     EX_ENV(stack_kb, "GDAKI_CPU_STACK_KB", "64 (256 under a sanitizer)", "stack of a CUDA thread in KiB (16 to 65536)") \
-    EX_ENV(seed, "GDAKI_CPU_SEED", "0", "not 0: order of threads, splits and the store buffer follow this seed") \
+    EX_ENV(seed, "GDAKI_CPU_SEED", "0", "not 0: order of threads, splits and the store buffer follow this seed; one worker runs") \
     EX_ENV(split, "GDAKI_CPU_SPLIT", "0", "1: under a seed, lanes at one __activemask are answered in random parts") \
-    EX_ENV(store_buffer, "GDAKI_CPU_STORE_BUFFER", "0", "1: stores of device code drain late, in seeded order") \
+    EX_ENV(store_buffer, "GDAKI_CPU_STORE_BUFFER", "0", "1: stores of device code drain late, in seeded order (seed 1 if none)") \
     EX_ENV(timeout_ms, "GDAKI_CPU_TIMEOUT_MS", "0", "a kernel that runs longer fails with a report; 0: never") \
     EX_ENV(preempt_us, "GDAKI_CPU_PREEMPT_US", "1000", "a thread in kernel code that never gives way is preempted; 0: never") \
     EX_ENV(check, "GDAKI_CPU_CHECK", "report", "off, report, or fatal: what a mistake found by the checker does")

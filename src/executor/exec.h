@@ -33,6 +33,9 @@ struct ex_warp;
 struct ex_launch;
 struct ex_store_buffer;
 
+/* How much a turn says that a thread spins: a call to relax twice, a run of polled accesses many times. */
+enum { EX_SPINNING = 4096, EX_TURN_RELAX = 2048, EX_TURN_POLLS = 256, EX_TURN_BUFFERED = 8 };
+
 enum ex_state { EX_READY, EX_IN_BARRIER, EX_IN_WARP_OP, EX_IN_GATHER, EX_GONE };
 
 /* Where a thread waits or was last seen; file is NULL when only an address is known. */
@@ -52,7 +55,7 @@ struct ex_thread {
     struct ex_store_buffer *buffer;
     enum ex_state state;
     unsigned barrier;
-    unsigned epoch, turns; /* turns: times given way since the warp's gather `epoch` began */
+    unsigned epoch, turns; /* turns: how much it gave way since the warp's gather `epoch` began (EX_TURN_*) */
     struct ex_place place;
     uint64_t value; /* operand in, result out, of a warp operation */
     uint32_t aux;
@@ -67,7 +70,7 @@ struct ex_warp_group {
 struct ex_warp {
     uint32_t exists, gone; /* lanes of the block that there are; that have left the kernel */
     uint32_t parked;       /* in a barrier, warp operation or gather */
-    uint32_t spinning;     /* gave way twice or more since the gather began */
+    uint32_t spinning;     /* gave way EX_SPINNING or more since the gather began */
     uint32_t gathering;
     unsigned epoch;
     unsigned ngroups;
@@ -90,6 +93,7 @@ struct ex_block {
     unsigned runnable, live, nthreads, nwarps;
     unsigned given_way; /* since the pass began */
     uint64_t random;
+    uint64_t acquired; /* store buffer: when the block last acquired at GPU or SYS scope */
     struct ex_barrier barriers[EX_BARRIERS];
     unsigned results[3]; /* of the barrier released last: count, all, any */
     struct ex_thread *threads;
@@ -134,18 +138,20 @@ void ex_list_remove(struct ex_thread **list, struct ex_thread *thread);
 void ex_park_prepare(struct ex_thread *thread, enum ex_state state, const char *what, const char *file, int line);
 void ex_park(struct ex_thread *thread);
 /* The running thread lets others run; back when its turn comes. */
-void ex_give_way(struct ex_thread *thread);
+void ex_give_way(struct ex_thread *thread, unsigned turns);
 /* From the worker's stack: runs the block's fibers until they come back. */
 enum ex_reason ex_block_run(struct ex_worker *worker, struct ex_block *block);
 /* The launch has failed: the running fiber is left for good. */
 void ex_abandon(void) __attribute__((noreturn));
+/* The running fiber's launch fails with this cudaError_t, reported by the caller. */
+void ex_stop(int error) __attribute__((noreturn));
 uint64_t ex_random(struct ex_block *block);
 
 /* ---- barrier.c, warp.c: events that they must hear of ---- */
 void ex_barrier_thread_gone(struct ex_block *block);
 void ex_warp_thread_gone(struct ex_thread *thread);
 void ex_warp_event(struct ex_warp *warp);
-void ex_warp_gave_way(struct ex_thread *thread);
+void ex_warp_gave_way(struct ex_thread *thread, unsigned turns);
 
 /* ---- block.c ---- */
 struct ex_block *ex_block_create(struct ex_worker *worker, struct ex_launch *launch, uint64_t number);
@@ -163,17 +169,19 @@ struct ex_launch {
     uintptr_t text_low, text_high; /* where kernel code lies: preemption happens only there */
     uint64_t blocks, next_block, done_blocks; /* under the pool's lock */
     uint64_t started_ns;
+    uint64_t grid_arrived, grid_turn; /* atomic: of the grid barrier */
     int error;   /* atomic cudaError_t; not 0: its blocks are abandoned */
     bool doomed; /* atomic: the monitor found it running too long */
     struct ex_launch *next, *next_running;
     struct ex_op *op; /* of the stream; told at the end */
 };
 int ex_pool_start(void);
+/* Whether a grid of so many threads can be resident as a whole. */
+bool ex_pool_holds(uint64_t threads);
 void ex_pool_submit(struct ex_launch *launch);
 /* False when it already had failed. */
 bool ex_launch_fail(struct ex_launch *launch, int error);
 uint64_t ex_now_ns(void);
-unsigned ex_workers(void);
 
 /* ---- preempt.c ---- */
 int ex_monitor_start(void);

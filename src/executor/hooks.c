@@ -45,6 +45,8 @@ void gdaki_cpu_store_mmio(void *ptr, uint64_t value)
     void (*fn)(void *, void *) = (void (*)(void *, void *))(uintptr_t)__atomic_load_n(&doorbell.fn, __ATOMIC_ACQUIRE);
     struct ex_worker *worker = ex_self;
 
+    if (gdaki_cpu_tls.buffered)
+        ex_buffer_flush_bytes(ptr, sizeof(value));
     __atomic_store_n((uint64_t *)ptr, value, __ATOMIC_RELAXED);
     if (!fn)
         return;
@@ -129,6 +131,5 @@ void gdaki_cpu_check_report(const char *what, ...)
               t->x, t->y, t->z, text);
     if (ex_env()->check != EX_CHECK_FATAL)
         return;
-    ex_launch_fail(thread->block->launch, 710 /* cudaErrorAssert */);
-    ex_abandon();
+    ex_stop(710 /* cudaErrorAssert */);
 }

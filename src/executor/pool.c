@@ -2,6 +2,7 @@
 /* Workers, and the queue of launches whose blocks they take. */
 #include "executor/exec.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -48,12 +49,12 @@ static unsigned block_threads(const struct ex_launch *launch)
 }
 
 /* Pool locked. Blocks of the first launch are taken in order; one that finds no room waits, as on hardware. */
-static struct ex_launch *take(uint64_t *number)
+static struct ex_launch *take(const struct ex_worker *worker, uint64_t *number)
 {
     struct ex_launch *launch = ex_pool.head;
     unsigned threads, resident = ex_pool.resident_threads;
 
-    if (!launch)
+    if (!launch || (worker->number && ex_env()->seed)) /* under a seed one worker runs all */
         return NULL;
     threads = block_threads(launch);
     if (resident && resident + threads > RESIDENT_THREADS)
@@ -163,7 +164,7 @@ static void wait_for_block(struct ex_worker *worker)
     uint64_t number = 0;
 
     pthread_mutex_lock(&ex_pool.lock);
-    while (!(launch = take(&number))) {
+    while (!(launch = take(worker, &number))) {
         __atomic_fetch_add(&ex_pool.idle, 1, __ATOMIC_RELAXED);
         pthread_cond_wait(&ex_pool.work, &ex_pool.lock);
         __atomic_fetch_sub(&ex_pool.idle, 1, __ATOMIC_RELAXED);
@@ -180,11 +181,11 @@ static bool take_another(struct ex_worker *worker)
 
     if (!__atomic_load_n(&ex_pool.pending, __ATOMIC_RELAXED))
         return false;
-    if (__atomic_load_n(&ex_pool.idle, __ATOMIC_RELAXED) && ++worker->waited_passes < PATIENT_PASSES)
+    if (__atomic_load_n(&ex_pool.idle, __ATOMIC_RELAXED) && !ex_env()->seed && ++worker->waited_passes < PATIENT_PASSES)
         return false;
     worker->waited_passes = 0;
     pthread_mutex_lock(&ex_pool.lock);
-    launch = take(&number);
+    launch = take(worker, &number);
     pthread_mutex_unlock(&ex_pool.lock);
     if (!launch)
         return false;
@@ -226,11 +227,24 @@ static bool judge(struct ex_block *block, enum ex_reason reason)
     return false;
 }
 
+/* A program's signal handlers do not run on fibers. */
+static void block_signals(void)
+{
+    static const int open[] = {SIGURG, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF};
+    sigset_t set;
+
+    sigfillset(&set);
+    for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++)
+        sigdelset(&set, open[i]);
+    pthread_sigmask(SIG_SETMASK, &set, NULL);
+}
+
 static void *worker_main(void *arg)
 {
     struct ex_worker *worker = arg;
     unsigned passes = 0;
 
+    block_signals();
     ex_self = worker;
     ex_stack_adopt(&worker->own);
     for (;;) {
@@ -292,9 +306,9 @@ int ex_pool_start(void)
     return result;
 }
 
-unsigned ex_workers(void)
+bool ex_pool_holds(uint64_t threads)
 {
-    return (unsigned)ex_env()->workers;
+    return threads <= RESIDENT_THREADS;
 }
 
 void ex_pool_submit(struct ex_launch *launch)
@@ -310,7 +324,7 @@ void ex_pool_submit(struct ex_launch *launch)
     launch->next_running = ex_pool.running;
     ex_pool.running = launch;
     __atomic_fetch_add(&ex_pool.pending, launch->blocks, __ATOMIC_RELAXED);
-    if (launch->blocks == 1)
+    if (launch->blocks == 1 && !ex_env()->seed)
         pthread_cond_signal(&ex_pool.work);
     else
         pthread_cond_broadcast(&ex_pool.work);

@@ -47,9 +47,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
     thread->place.what = "running (interrupted here)";
     thread->place.file = NULL;
     thread->place.address = (const void *)pc;
-    thread->turns = 2; /* counts as spinning for a gather */
-    thread->epoch = thread->warp->epoch;
-    ex_give_way(thread);
+    ex_give_way(thread, EX_SPINNING);
     errno = saved_errno;
 }
 

@@ -176,7 +176,7 @@ void ex_park(struct ex_thread *thread)
         switch_threads(thread, shuffle(block, block->ring));
 }
 
-void ex_give_way(struct ex_thread *thread)
+void ex_give_way(struct ex_thread *thread, unsigned turns)
 {
     struct ex_block *block = thread->block;
     struct ex_worker *worker = block->worker;
@@ -186,7 +186,7 @@ void ex_give_way(struct ex_thread *thread)
     if (thread->buffer)
         ex_buffer_step(thread);
     if (thread->warp->gathering)
-        ex_warp_gave_way(thread);
+        ex_warp_gave_way(thread, turns);
     next = shuffle(block, thread->next);
     if (++block->given_way < block->runnable && !__atomic_load_n(&worker->give_way, __ATOMIC_RELAXED)) {
         switch_threads(thread, next);
@@ -209,7 +209,7 @@ void gdaki_cpu_relax(void)
     thread->place.what = "running (last gave way here)";
     thread->place.file = NULL;
     thread->place.address = __builtin_return_address(0);
-    ex_give_way(thread);
+    ex_give_way(thread, EX_TURN_RELAX);
 }
 
 void ex_abandon(void)
@@ -218,6 +218,12 @@ void ex_abandon(void)
 
     for (;;)
         to_worker(thread, thread->stack, EX_PASS, false);
+}
+
+void ex_stop(int error)
+{
+    ex_launch_fail(ex_current()->block->launch, error);
+    ex_abandon();
 }
 
 static void thread_gone(struct ex_thread *thread)

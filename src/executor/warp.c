@@ -3,7 +3,7 @@
  * Warp operations. Those with a mask wait for every lane of the mask that is still in the kernel, and match by operation
  * and mask, as the hardware does: not by place. __activemask has no mask; it gathers the lanes at one call: a lane waits
  * until every other lane of its warp has arrived at some gather, waits elsewhere, has left, or is known to be spinning (gave
- * way twice since the gather began). That is one legal answer of many; with GDAKI_CPU_SEED and GDAKI_CPU_SPLIT=1 the
+ * way twice or more since the gather began). That is one legal answer of many; with GDAKI_CPU_SEED and GDAKI_CPU_SPLIT=1 the
  * gathered lanes are answered in random parts, which are the others.
  */
 #include "executor/exec.h"
@@ -177,7 +177,7 @@ uint64_t gdaki_cpu_warp(enum gdaki_cpu_warp_op op, uint32_t mask, uint64_t value
     if (!(mask & self)) {
         ex_report("%s at %s:%d: lane %u calls with mask 0x%08x, which does not name it", op_names[op], file, line,
                   lane_of(thread), mask);
-        gdaki_cpu_trap(file, line);
+        ex_stop(715 /* cudaErrorIllegalInstruction */);
     }
     if (thread->buffer)
         ex_buffer_release(thread, GDAKI_CPU_SCOPE_CTA);
@@ -194,17 +194,23 @@ uint64_t gdaki_cpu_warp(enum gdaki_cpu_warp_op op, uint32_t mask, uint64_t value
     return thread->value;
 }
 
+/* The line tells calls apart that the compiler has merged. */
+static bool same_call(const struct ex_place *a, const struct ex_place *b)
+{
+    return a->address == b->address && a->line == b->line && a->file == b->file;
+}
+
 /* The lanes gathered at the lowest waiting lane's call, or under a seed a part of them. */
 static uint32_t pick_gathered(struct ex_warp *warp)
 {
-    const void *site = warp->lanes[__builtin_ctz(warp->gathering)].place.address;
+    const struct ex_place *site = &warp->lanes[__builtin_ctz(warp->gathering)].place;
     struct ex_block *block = warp->lanes->block;
     uint32_t all = 0, part;
 
     for (uint32_t rest = warp->gathering; rest;) {
         unsigned lane = next_lane(&rest);
 
-        all |= (uint32_t)(warp->lanes[lane].place.address == site) << lane;
+        all |= (uint32_t)same_call(&warp->lanes[lane].place, site) << lane;
     }
     if (!ex_env()->seed || !ex_env()->split || ex_random(block) % 3 == 0)
         return all;
@@ -228,7 +234,7 @@ void ex_warp_event(struct ex_warp *warp)
     wake(warp, picked);
 }
 
-void ex_warp_gave_way(struct ex_thread *thread)
+void ex_warp_gave_way(struct ex_thread *thread, unsigned turns)
 {
     struct ex_warp *warp = thread->warp;
 
@@ -236,7 +242,8 @@ void ex_warp_gave_way(struct ex_thread *thread)
         thread->epoch = warp->epoch;
         thread->turns = 0;
     }
-    if (++thread->turns < 2)
+    thread->turns += turns;
+    if (thread->turns < EX_SPINNING)
         return;
     warp->spinning |= 1u << lane_of(thread);
     ex_warp_event(warp);

@@ -536,8 +536,37 @@ static bool replace_global(struct rewriter *r, size_t i)
     return false;
 }
 
+/* Index after a cast to void * that begins at i, `(const void *)` or `reinterpret_cast<const void *>`; i if there is none. */
+static size_t skip_void_cast(const struct rewriter *r, size_t i)
+{
+    bool named = is(r, i, "reinterpret_cast") || is(r, i, "static_cast");
+    size_t k = i + (named ? 2 : 1);
+
+    if (!is(r, named ? i + 1 : i, named ? "<" : "("))
+        return i;
+    k += is(r, k, "const");
+    if (!is(r, k++, "void"))
+        return i;
+    k += is(r, k, "const");
+    return is(r, k, "*") && is(r, k + 1, named ? ">" : ")") ? k + 2 : i;
+}
+
+/* cudaLaunchKernel((void *)k, ...): the kernel keeps its type, from which the arguments' types come. */
+static size_t rewrite_launch_call(struct rewriter *r, size_t i)
+{
+    size_t after = skip_void_cast(r, i + 2);
+
+    if (after > i + 2) {
+        copy_to(r, r->t.list[i + 2].at);
+        r->copied = r->t.list[after].at;
+    }
+    return i + 2;
+}
+
 static size_t rewrite_word(struct rewriter *r, size_t i)
 {
+    if ((is(r, i, "cudaLaunchKernel") || is(r, i, "cudaLaunchCooperativeKernel")) && is(r, i + 1, "("))
+        return rewrite_launch_call(r, i);
     if (is(r, i, "__shared__"))
         return rewrite_shared(r, i);
     if (is(r, i, "__noinline__") && !(i && (is(r, i - 1, "(") || is(r, i - 1, ",")))) {
@@ -555,9 +584,10 @@ static void rewrite_all(struct rewriter *r)
 {
     for (size_t i = 0; i < r->t.count;) {
         if (r->t.list[i].kind == TOKEN_WORD) {
+            bool shared = is(r, i, "__shared__");
             size_t next = rewrite_word(r, i);
 
-            if (next > i + 1)
+            if (shared)
                 r->statement = next;
             i = next;
         } else if (launch_opens(r, i)) {
