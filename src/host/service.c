@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The CPU-proxy service: a thread that steps all its queues, and steps back while none has work. */
+#include <errno.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "host/env.h"
+#include "host/export.h"
+
+#define DEFAULT_SPIN_US  50u
+#define DEFAULT_SLEEP_US 100u
+#define SLEEP_MAX_US     1000000u
+
+struct service {
+    pthread_t thread;
+    atomic_bool stop;
+    pthread_mutex_t lock; /* guards the set */
+    struct exported_qp **queues;
+    size_t count, capacity;
+    uint64_t spin_ns, sleep_max_ns;
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void sleep_ns(uint64_t ns)
+{
+    struct timespec t = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+
+    nanosleep(&t, NULL);
+}
+
+static bool step_all(struct service *s)
+{
+    bool progressed = false;
+
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < s->count; i++)
+        progressed |= proxy_step(s->queues[i]);
+    pthread_mutex_unlock(&s->lock);
+    return progressed;
+}
+
+static bool drive_softnic(void)
+{
+    const struct gdaki_nic_ops *soft = nic_softnic_if_loaded();
+
+    return soft != NULL && soft->drive() > 0;
+}
+
+/* Idle for spin_ns: sleep, doubling from 1 us up to sleep_max_ns. A queue's counter cannot wake us, so that is its worst case. */
+static void *serve(void *arg)
+{
+    struct service *s = arg;
+    uint64_t idle_since = now_ns(), sleep = 0;
+
+    while (!atomic_load_explicit(&s->stop, memory_order_acquire)) {
+        bool busy = step_all(s);
+
+        busy |= drive_softnic();
+        if (busy) {
+            idle_since = now_ns();
+            sleep = 0;
+        } else if (now_ns() - idle_since >= s->spin_ns && s->sleep_max_ns > 0) {
+            sleep = sleep == 0 ? 1000 : sleep * 2;
+            if (sleep > s->sleep_max_ns)
+                sleep = s->sleep_max_ns;
+            sleep_ns(sleep);
+            continue;
+        }
+        sched_yield();
+    }
+    return NULL;
+}
+
+static uint64_t microseconds(const char *name, unsigned long fallback)
+{
+    const char *text = env_get(name);
+    unsigned long value;
+    char *end;
+
+    if (text == NULL || text[0] == '\0')
+        return fallback * 1000u;
+    value = strtoul(text, &end, 10);
+    if (*end != '\0' || text[0] == '-' || value > SLEEP_MAX_US) {
+        HOST_LOG(LOG_WARNING, "%s=\"%s\" is not a number of microseconds up to %u; %lu is used", name, text, SLEEP_MAX_US,
+                 fallback);
+        value = fallback;
+    }
+    return value * 1000u;
+}
+
+doca_error_t doca_gpu_verbs_create_service(doca_gpu_verbs_service_t *out_service)
+{
+    struct service *s;
+    int err;
+
+    if (out_service == NULL)
+        return HOST_ERR(DOCA_ERROR_INVALID_VALUE, "creating a proxy service: out_service is NULL");
+    s = calloc(1, sizeof(*s));
+    if (s == NULL)
+        return HOST_ERR(DOCA_ERROR_NO_MEMORY, "creating a proxy service: no memory");
+    s->spin_ns = microseconds("GDAKI_PROXY_SPIN_US", DEFAULT_SPIN_US);
+    s->sleep_max_ns = microseconds("GDAKI_PROXY_SLEEP_US", DEFAULT_SLEEP_US);
+    pthread_mutex_init(&s->lock, NULL);
+    err = pthread_create(&s->thread, NULL, serve, s);
+    if (err != 0) {
+        pthread_mutex_destroy(&s->lock);
+        free(s);
+        return HOST_ERR(DOCA_ERROR_DRIVER, "creating a proxy service: its thread: %s", strerror(err));
+    }
+    *out_service = s;
+    return DOCA_SUCCESS;
+}
+
+static bool contains(const struct service *s, const struct exported_qp *q)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->queues[i] == q)
+            return true;
+    }
+    return false;
+}
+
+static int grow(struct service *s)
+{
+    size_t capacity = s->capacity == 0 ? 16 : s->capacity * 2;
+    struct exported_qp **queues;
+
+    if (s->count < s->capacity)
+        return 0;
+    queues = realloc(s->queues, capacity * sizeof(*queues));
+    if (queues == NULL)
+        return -ENOMEM;
+    s->queues = queues;
+    s->capacity = capacity;
+    return 0;
+}
+
+/* A queue that rings its own doorbells may be in the set too: there is never anything to do for it. */
+doca_error_t doca_gpu_verbs_service_monitor_qp(doca_gpu_verbs_service_t service, struct doca_gpu_verbs_qp *qp)
+{
+    struct service *s = service;
+    int err = 0;
+
+    if (service == NULL || qp == NULL)
+        return HOST_ERR(DOCA_ERROR_INVALID_VALUE, "monitoring a QP: %s is NULL", service == NULL ? "service" : "qp");
+    pthread_mutex_lock(&s->lock);
+    if (!contains(s, exported_of(qp))) {
+        err = grow(s);
+        if (err == 0)
+            s->queues[s->count++] = exported_of(qp);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return err == 0 ? DOCA_SUCCESS : HOST_ERR(DOCA_ERROR_NO_MEMORY, "monitoring QP 0x%x: no memory", qp->qp_cpu->sq_num);
+}
+
+doca_error_t doca_gpu_verbs_destroy_service(doca_gpu_verbs_service_t service)
+{
+    struct service *s = service;
+
+    if (service == NULL)
+        return HOST_ERR(DOCA_ERROR_INVALID_VALUE, "destroying a proxy service: service is NULL");
+    atomic_store_explicit(&s->stop, true, memory_order_release);
+    pthread_join(s->thread, NULL);
+    pthread_mutex_destroy(&s->lock);
+    free(s->queues);
+    free(s);
+    return DOCA_SUCCESS;
+}
