@@ -64,8 +64,8 @@ static inline void gdaki_check_poll(struct doca_gpu_dev_verbs_cq *cq, uint64_t i
 static inline void gdaki_check_ctrl(const struct doca_gpu_dev_verbs_qp *qp, uint64_t index, uint64_t ctrl[2])
 {
     const uint64_t *slot = (const uint64_t *)gdaki_wqe_slot(qp, index);
-    ctrl[0] = gdaki_load_u64(slot, DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU);
-    ctrl[1] = gdaki_load_u64(slot + 1, DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU);
+    ctrl[0] = gdaki_load_ring_u64(slot);
+    ctrl[1] = gdaki_load_ring_u64(slot + 1);
 }
 
 /* Slots from..to - 1 are said to be written by hand-written code. */

@@ -26,8 +26,7 @@
 GDAKI_DEV void gdaki_blueflame_store(struct doca_gpu_dev_verbs_qp *qp, const void *wqe, uint32_t rank)
 {
     if (rank < GDAKI_BF_LANES)
-        gdaki_store_mmio_u64(qp->sq_db + rank,
-                             gdaki_load_u64((const uint64_t *)wqe + rank, DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU));
+        gdaki_store_mmio_u64(qp->sq_db + rank, gdaki_load_ring_u64((const uint64_t *)wqe + rank));
 }
 
 /*

@@ -86,6 +86,13 @@ GDAKI_FN void gdaki_store_mmio_u64(uint64_t *reg, uint64_t v)
 #endif
 }
 
+GDAKI_FN uint64_t gdaki_load_ring_u64(const void *p)
+{
+    uint64_t v;
+    asm volatile("ld.relaxed.gpu.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+    return v;
+}
+
 GDAKI_FN void gdaki_store_seg(void *p, uint64_t w0, uint64_t w1)
 {
     asm volatile("st.cs.v2.u64 [%0], {%1, %2};" : : "l"(p), "l"(w0), "l"(w1) : "memory");
