@@ -347,10 +347,12 @@ void rig_post_atomic(struct rig_qp *q, unsigned opcode, const struct rig_address
 bool rig_poll(struct rig_qp *q, struct rig_cqe *out)
 {
     uint8_t *cqe = q->cqes + 64 * (q->ci & ((1u << q->log_cq) - 1));
-    uint8_t op_own = atomic_load_explicit((_Atomic uint8_t *)(cqe + 63), memory_order_acquire);
+    /* The NIC writes the last 8 bytes at once, after the rest. */
+    uint64_t last = be64toh(atomic_load_explicit((_Atomic uint64_t *)(void *)(cqe + 56), memory_order_acquire));
+    uint8_t op_own = (uint8_t)last;
     if (op_own >> 4 == 0xf || (op_own & 1) != (q->ci >> q->log_cq & 1))
         return false;
-    *out = (struct rig_cqe){.opcode = op_own >> 4, .wqe_counter = (uint16_t)(cqe[60] << 8 | cqe[61])};
+    *out = (struct rig_cqe){.opcode = op_own >> 4, .wqe_counter = (uint16_t)(last >> 16)};
     if (out->opcode == 13) {
         out->vendor = cqe[54];
         out->syndrome = cqe[55];
