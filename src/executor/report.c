@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define REPORT_SIZE 8192u
@@ -42,12 +43,30 @@ static void publish(const struct text *text)
     fprintf(stderr, "gdaki-cpu: %s\n", text->data);
 }
 
+/* A copy for each thread that asks, since reports go on; not a thread_local array, which dlopen has little room for. */
+static pthread_key_t copies;
+static pthread_once_t copies_once = PTHREAD_ONCE_INIT;
+
+static void make_copies_key(void)
+{
+    pthread_key_create(&copies, free);
+}
+
 const char *gdaki_cpu_last_report(void)
 {
-    static __thread char copy[REPORT_SIZE];
+    char *copy;
 
+    pthread_once(&copies_once, make_copies_key);
+    copy = pthread_getspecific(copies);
+    if (!copy) {
+        copy = malloc(REPORT_SIZE);
+        if (!copy || pthread_setspecific(copies, copy)) {
+            free(copy);
+            return "";
+        }
+    }
     pthread_mutex_lock(&lock);
-    memcpy(copy, last, sizeof(copy));
+    memcpy(copy, last, REPORT_SIZE);
     pthread_mutex_unlock(&lock);
     return copy;
 }

@@ -71,18 +71,9 @@ static void find_folders(struct driver *d)
         snprintf(d->libdir, sizeof(d->libdir), "%s", libdir);
 }
 
-static const char *format(const char *pattern, const char *value)
-{
-    char *text;
-
-    if (asprintf(&text, pattern, value) < 0)
-        exit(1);
-    return text;
-}
-
 static const char *temp_file(struct driver *d, const char *suffix)
 {
-    char *name;
+    const char *name;
 
     if (!d->temp[0]) {
         snprintf(d->temp, sizeof(d->temp), "/tmp/gdaki-nvcc-XXXXXX");
@@ -91,8 +82,7 @@ static const char *temp_file(struct driver *d, const char *suffix)
             exit(1);
         }
     }
-    if (asprintf(&name, "%s/%u%s", d->temp, d->ntemps++, suffix) < 0)
-        exit(1);
+    name = text("%s/%u%s", d->temp, d->ntemps++, suffix);
     list_add(&d->temps, name);
     return name;
 }
@@ -236,11 +226,8 @@ static int rewrite_file(const char *name, const char *from, const char *to, cons
 static const char *object_name(const char *path)
 {
     const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path, *dot = strrchr(base, '.');
-    char *name;
 
-    if (asprintf(&name, "%.*s.o", dot ? (int)(dot - base) : (int)strlen(base), base) < 0)
-        exit(1);
-    return name;
+    return text("%.*s.o", dot ? (int)(dot - base) : (int)strlen(base), base);
 }
 
 static void add_dependencies(struct driver *d, struct list *command, const char *object)
@@ -251,12 +238,12 @@ static void add_dependencies(struct driver *d, struct list *command, const char 
     list_add(command, "-MT");
     list_add(command, d->o.dep_target ? d->o.dep_target : object);
     list_add(command, "-MF");
-    list_add(command, d->o.dep_file ? d->o.dep_file : format("%s.d", object));
+    list_add(command, d->o.dep_file ? d->o.dep_file : text("%s.d", object));
 }
 
 static void add_preprocess(struct driver *d, struct list *command)
 {
-    list_add(command, format("-I%s", d->include));
+    list_add(command, text("-I%s", d->include));
     list_add(command, "-DGDAKI_CPU=1");
     list_add(command, "-D__NVCC_GDAKI__=1");
     add_all(command, &d->o.preprocess);
@@ -362,8 +349,8 @@ static int link_all(struct driver *d, const struct list *objects)
     list_add(&command, d->o.output ? d->o.output : "a.out");
     add_all(&command, objects);
     add_all(&command, &d->o.link);
-    list_add(&command, format("-L%s", d->libdir));
-    list_add(&command, format("-Wl,-rpath,%s", d->libdir));
+    list_add(&command, text("-L%s", d->libdir));
+    list_add(&command, text("-Wl,-rpath,%s", d->libdir));
     list_add(&command, "-lgdaki_cpu");
     status = run(d, &command);
     free(command.item);
@@ -418,28 +405,43 @@ static int preprocess_only(struct driver *d)
     return status;
 }
 
-int main(int argc, char **argv)
+/* 0, or a status for the shell: the command line makes no sense. */
+static int check_inputs(const struct options *o)
 {
-    struct driver d = {.ntemps = 0};
-    int status;
-
-    if (!options_parse(&d.o, argc, argv))
-        return 1;
-    if (d.o.help || d.o.version) {
-        fputs(d.o.help ? usage : "gdaki-nvcc " GDAKI_NVCC_VERSION ", CUDA C++ for the CPU executor\n", stdout);
-        return 0;
-    }
-    if (!d.o.inputs.count) {
+    if (!o->inputs.count) {
         fprintf(stderr, "gdaki-nvcc: no input files\n");
         return 1;
     }
-    if (d.o.mode != MODE_LINK && d.o.output && d.o.inputs.count > 1) {
-        fprintf(stderr, "gdaki-nvcc: -o %s with several inputs, where each gives an output\n", d.o.output);
+    if (o->mode != MODE_LINK && o->output && o->inputs.count > 1) {
+        fprintf(stderr, "gdaki-nvcc: -o %s with several inputs, where each gives an output\n", o->output);
         return 1;
     }
-    find_folders(&d);
-    status = d.o.mode == MODE_PREPROCESS || d.o.mode == MODE_DEPENDENCIES ? preprocess_only(&d) : build(&d);
-    remove_temps(&d);
+    return 0;
+}
+
+static int drive(struct driver *d)
+{
+    int status = check_inputs(&d->o);
+
+    if (status)
+        return status;
+    find_folders(d);
+    status = d->o.mode == MODE_PREPROCESS || d->o.mode == MODE_DEPENDENCIES ? preprocess_only(d) : build(d);
+    remove_temps(d);
+    free(d->temps.item);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct driver d = {.ntemps = 0};
+    int status = options_parse(&d.o, argc, argv) ? 0 : 1;
+
+    if (!status && (d.o.help || d.o.version))
+        fputs(d.o.help ? usage : "gdaki-nvcc " GDAKI_NVCC_VERSION ", CUDA C++ for the CPU executor\n", stdout);
+    else if (!status)
+        status = drive(&d);
     options_free(&d.o);
+    text_free_all();
     return status;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "options.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,33 @@ void list_add(struct list *list, const char *item)
         }
     }
     list->item[list->count++] = item;
+}
+
+static struct list texts;
+
+const char *text(const char *pattern, ...)
+{
+    va_list args;
+    char *out;
+    int size;
+
+    va_start(args, pattern);
+    size = vasprintf(&out, pattern, args);
+    va_end(args);
+    if (size < 0) {
+        fprintf(stderr, "gdaki-nvcc: out of memory\n");
+        exit(1);
+    }
+    list_add(&texts, out);
+    return out;
+}
+
+void text_free_all(void)
+{
+    for (size_t i = 0; i < texts.count; i++)
+        free((char *)texts.item[i]);
+    free(texts.item);
+    texts = (struct list){0};
 }
 
 /* Options that nvcc has and that mean nothing here. value: takes one, as the next word or after '='. */
@@ -59,17 +87,17 @@ static const char *take_value(struct options *o, struct cursor *c, const char *n
 }
 
 /* Comma-separated, as -Xcompiler takes them. */
-static void add_words(struct list *list, const char *prefix, const char *text)
+static void add_words(struct list *list, const char *prefix, const char *words)
 {
-    while (*text) {
-        size_t size = strcspn(text, ",");
+    while (*words) {
+        size_t size = strcspn(words, ",");
 
         if (size) {
             if (prefix)
                 list_add(list, prefix);
-            list_add(list, strndup(text, size));
+            list_add(list, text("%.*s", (int)size, words));
         }
-        text += size + (text[size] == ',');
+        words += size + (words[size] == ',');
     }
 }
 
@@ -101,8 +129,6 @@ static bool is_ignored(struct options *o, struct cursor *c, const char *arg)
 static bool joined(struct options *o, struct cursor *c, const char *arg, const char *name, struct list *list)
 {
     size_t size = strlen(name);
-    char *text;
-    const char *value;
 
     if (strncmp(arg, name, size))
         return false;
@@ -110,10 +136,7 @@ static bool joined(struct options *o, struct cursor *c, const char *arg, const c
         list_add(list, arg);
         return true;
     }
-    value = take_value(o, c, name);
-    if (asprintf(&text, "%s%s", name, value) < 0)
-        exit(1);
-    list_add(list, text);
+    list_add(list, text("%s%s", name, take_value(o, c, name)));
     return true;
 }
 
@@ -192,12 +215,8 @@ static bool pass_on(struct options *o, struct cursor *c, const char *arg)
         joined(o, c, arg, "-U", &o->preprocess) || joined(o, c, arg, "-L", &o->link) || joined(o, c, arg, "-l", &o->link))
         return true;
     if (!strcmp(arg, "-std") || !strcmp(arg, "--std") || !strncmp(arg, "-std=", 5) || !strncmp(arg, "--std=", 6)) {
-        char *text;
-
         matches(c, arg, arg[1] == '-' ? "--std" : "-std");
-        if (asprintf(&text, "-std=%s", take_value(o, c, "-std")) < 0)
-            exit(1);
-        list_add(&o->compile, text);
+        list_add(&o->compile, text("-std=%s", take_value(o, c, "-std")));
         return true;
     }
     if (!strncmp(arg, "-O", 2) || !strcmp(arg, "-g") || !strcmp(arg, "-pg") || !strcmp(arg, "-w") || !strcmp(arg, "-MP") ||

@@ -29,5 +29,8 @@ bool options_parse(struct options *options, int argc, char **argv);
 void options_free(struct options *options);
 /* Ends the program when memory is out: a compiler driver has nothing to save. */
 void list_add(struct list *list, const char *item);
+/* Formatted text that lives until text_free_all. */
+const char *text(const char *pattern, ...) __attribute__((format(printf, 1, 2)));
+void text_free_all(void);
 
 #endif
