@@ -51,13 +51,12 @@ static void add_softnic(json_t *list)
 
 static void add_executor(json_t *list)
 {
-    static const char *const libraries[] = {"libgdaki_cpu.so.3", "libgdaki_cpu.so", NULL};
-    bool (*row_at)(unsigned, struct gdaki_cpu_env *) =
-        (bool (*)(unsigned, struct gdaki_cpu_env *))symbol_of(libraries, "gdaki_cpu_env_row");
-    struct gdaki_cpu_env row;
+    const struct gdaki_cpu_env *entries;
+    size_t count = 0;
 
-    for (unsigned i = 0; row_at && row_at(i, &row); i++)
-        add(list, row.name, row.value, row.help);
+    entries = gdaki_cpu_env_table(&count);
+    for (size_t i = 0; i < count; i++)
+        add(list, entries[i].name, entries[i].default_value, entries[i].help);
 }
 
 json_t *info_environment(void)
