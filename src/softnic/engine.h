@@ -195,6 +195,7 @@ struct sn_rd_slot {
 struct sn_rx {
     uint32_t epsn, msn;
     bool nak_sent;      /* one NAK a gap: nothing is said until the expected PSN comes */
+    bool refused;       /* a request was refused for good: no other is looked at */
     bool ack_due;
     uint8_t ack_syndrome;
     uint32_t ack_psn;
@@ -271,6 +272,7 @@ struct sn_nic {
     int regs_fd;
     uint32_t reg_slots; /* in use, from 0 */
     uint32_t cursor;    /* cold sweep */
+    uint32_t dbrless_users; /* QPs without a send record */
 };
 
 struct sn_pd {
@@ -293,7 +295,8 @@ struct sn_port {
     uint64_t turn;
     uint64_t now_ns;    /* sampled at most once a turn */
     bool now_valid;
-    uint64_t effort;    /* work of the last turn, in slots that may be looked at beside it */
+    uint32_t reg_slots; /* of all NICs */
+    uint64_t effort;    /* ns that the last turn took, guessed */
     struct sn_wheel wheel;
     struct sn_xfer *xfers; /* copies under way */
     const struct gdaki_gpu_ops *gpu;

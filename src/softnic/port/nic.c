@@ -91,6 +91,7 @@ int sn_nic_destroy(struct sn_nic *nic)
             break;
         }
     port->topology++;
+    port->reg_slots -= nic->reg_slots;
     if (port->sweep_nic == nic)
         port->sweep_nic = NULL;
     sn_mkeys_free(&nic->mkeys);

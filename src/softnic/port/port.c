@@ -11,10 +11,13 @@
 
 enum {
     WIRE_BUDGET = 64,  /* bursts a turn */
-    SLICE_BUSY = 64,   /* cold registers looked at in a turn that had work */
+    SLICE_BUSY = 16,   /* cold registers looked at in a turn that had little work */
     SLICE_IDLE = 2048, /* and in one that had none */
     ACTIVE_BUDGET = 64 /* QPs a turn */
 };
+
+#define SWEEP_NS 50000u
+#define WORK_NS  40u /* of a piece of work, payload apart; a guess that needs no clock */
 
 /* ---- life ---------------------------------------------------------------------------------------------------- */
 
@@ -163,34 +166,41 @@ static unsigned look_hot(struct sn_port *port)
     return taken;
 }
 
-/* The next `slots` registers, over all NICs. */
+/* Eight registers in a row. */
+static unsigned look_group(struct sn_nic *nic, uint32_t first)
+{
+    const uint8_t *reg = nic->regs + (size_t)first * 64;
+    unsigned taken = 0;
+    uint64_t any = 0;
+
+    for (unsigned i = 0; i < 8; i++)
+        any |= sn_load_relaxed64(reg + i * 64);
+    for (unsigned i = 0; any != 0 && i < 8; i++) {
+        struct sn_uar_object *uar = sn_load_relaxed64(reg + i * 64) == 0 ? NULL : sn_uar_of_slot(nic, first + i);
+        if (uar != NULL)
+            taken += sn_uar_look(uar);
+    }
+    return taken;
+}
+
+/* At least the next `slots` registers, over all NICs, but none twice. */
 static unsigned look_cold(struct sn_port *port, uint64_t slots)
 {
     unsigned taken = 0;
+    struct sn_nic *nic = port->sweep_nic != NULL ? port->sweep_nic : port->nics;
 
-    while (slots != 0) {
-        struct sn_nic *nic = port->sweep_nic != NULL ? port->sweep_nic : port->nics;
-        uint64_t n;
-        if (nic == NULL)
-            return taken;
-        n = nic->reg_slots - nic->cursor;
-        if (n > slots)
-            n = slots;
-        for (uint64_t i = 0; i < n; i++, nic->cursor++) {
-            if (sn_load_relaxed64(nic->regs + (size_t)nic->cursor * 64) == 0)
-                continue;
-            struct sn_uar_object *uar = sn_uar_of_slot(nic, nic->cursor);
-            if (uar != NULL)
-                taken += sn_uar_look(uar);
+    if (nic == NULL)
+        return 0;
+    for (uint64_t looked = 0; looked < slots && looked < port->reg_slots; looked += 8) {
+        while (nic->cursor >= nic->reg_slots) {
+            nic->cursor = 0;
+            nic = nic->next != NULL ? nic->next : port->nics;
         }
-        slots -= n;
-        if (nic->cursor < nic->reg_slots)
-            continue;
-        nic->cursor = 0;
-        port->sweep_nic = nic->next;
-        if (nic->next == NULL) /* all have been looked at once; not twice in a turn */
-            return taken;
+        if ((nic->cursor & 8) != 0 || nic->dbrless_users != 0) /* else: 8 registers that nobody is to ring */
+            taken += look_group(nic, nic->cursor);
+        nic->cursor += 8;
     }
+    port->sweep_nic = nic;
     return taken;
 }
 
@@ -209,14 +219,15 @@ static unsigned turn(struct sn_port *port)
     if (port->xfers != NULL)
         work += sn_xfer_poll(port);
     rung = look_hot(port);
-    /* Work holds up the sweep, so the slice grows with it: a cold queue waits a bounded time, whatever the others do. */
+    /* Work holds up the sweep, so the slice grows with it: all registers are seen in SWEEP_NS, whatever the others do. */
     if (rung == 0 && port->effort == 0)
         rung += look_cold(port, SLICE_IDLE);
     else
-        rung += look_cold(port, SLICE_BUSY + port->effort);
+        rung += look_cold(port, SLICE_BUSY + port->reg_slots * port->effort / SWEEP_NS);
+    port->effort = 0;
     if (port->active_count != 0 || port->inproc.tail != 0 || port->ack_first != NULL)
         work += run_active(port);
-    port->effort = 8u * work;
+    port->effort += work * WORK_NS;
     if (port->wheel.armed != 0 && (work == 0 || (port->turn & 15) == 0))
         work += sn_wheel_run(&port->wheel, sn_port_now(port));
     return work + rung;

@@ -71,8 +71,10 @@ int sn_uar_alloc(struct sn_nic *nic, struct sn_uar *out)
         uint32_t slot = slot_of(uar->index - 1, (enum sn_reg_kind)k);
         uar->reg[k] = nic->regs + (size_t)slot * 64;
         (void)sn_take_register(uar->reg[k]);
-        if (slot >= nic->reg_slots)
+        if (slot >= nic->reg_slots) {
+            nic->port->reg_slots += (slot | 15) + 1 - nic->reg_slots;
             nic->reg_slots = (slot | 15) + 1;
+        }
     }
     *out = (struct sn_uar){.index = uar->index,
                            .reg = uar->reg[SN_REG_PLAIN],
@@ -125,6 +127,7 @@ int sn_uar_free(struct sn_nic *nic, uint32_t index)
 void sn_uar_attach(struct sn_uar_object *uar, struct sn_qp *qp)
 {
     qp->uar = uar;
+    uar->nic->dbrless_users += qp->attr.no_send_record;
     qp->uar_next = uar->qps;
     uar->qps = qp;
 }
@@ -137,6 +140,7 @@ void sn_uar_detach(struct sn_uar_object *uar, struct sn_qp *qp)
             break;
         }
     qp->uar = NULL;
+    uar->nic->dbrless_users -= qp->attr.no_send_record;
     sn_uar_put(uar);
 }
 

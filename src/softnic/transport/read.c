@@ -262,6 +262,7 @@ static bool answer_read(struct sn_qp *qp, struct sn_rd_slot *s, uint32_t *bytes)
         return false;
     s->sent += packets;
     *bytes += n;
+    qp->port->effort += n >> 4;
     return true;
 }
 

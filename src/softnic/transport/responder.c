@@ -79,11 +79,14 @@ void sn_rc_nak_fatal(struct sn_qp *qp, const struct sn_burst *b, uint8_t syndrom
     uint8_t synd = cqe_syndrome != 0 ? cqe_syndrome : noted[syndrome - SN_AETH_NAK_INVALID];
 
     qp->rx.nak_sent = true;
+    qp->rx.refused = true;
     sn_rc_ack_due(qp, syndrome, qp->rx.epsn);
-    sn_qp_error_note(qp, true, synd, synd, b->kind, qp->rx.has_wqe ? qp->rx.wqe_index : 0);
+    if (qp->params.remote_qpn != qp->qpn)
+        sn_qp_error_note(qp, true, synd, synd, b->kind, qp->rx.has_wqe ? qp->rx.wqe_index : 0);
     if (qp->rx.has_wqe && cqe_syndrome != 0)
         sn_rq_complete(qp, SN_CQE_RESP_ERR, cqe_syndrome, 0, 0, false);
-    if (qp->state != SN_QP_ERR)
+    /* A QP that is connected to itself lives on until the refusal reaches its requester, who says what was wrong. */
+    if (qp->state != SN_QP_ERR && qp->params.remote_qpn != qp->qpn)
         sn_qp_error_enter(qp);
 }
 
@@ -279,7 +282,7 @@ static bool rx_data(struct sn_qp *qp, const struct sn_burst *b, uint32_t skip)
         return true;
     if (!place(qp, b, &a))
         return false;
-    if (qp->state != SN_QP_ERR)
+    if (!qp->rx.refused)
         commit(qp, b, &a);
     return true;
 }
@@ -295,7 +298,7 @@ bool sn_rc_request(struct sn_qp *qp, const struct sn_burst *b)
 {
     int32_t d;
 
-    if (!sn_state_receives(qp->state))
+    if (!sn_state_receives(qp->state) || qp->rx.refused)
         return true;
     d = sn_psn_diff(b->psn, qp->rx.epsn);
     if (d > 0) {
@@ -309,6 +312,7 @@ bool sn_rc_request(struct sn_qp *qp, const struct sn_burst *b)
         sn_rc_rx_duplicate(qp, b);
         return true;
     }
+    qp->rx.nak_sent = false; /* this is what was asked for */
     if (b->flags & SN_BURST_INVALIDATE) {
         sn_rc_nak_fatal(qp, b, SN_AETH_NAK_INVALID, 0);
         return true;
