@@ -132,7 +132,8 @@ static struct mlx5dv_devx_umem *reg(struct rig *r, void *addr, size_t size)
 
 static void create(struct rig_qp *q, struct rig *r, bool no_record)
 {
-    *q = (struct rig_qp){.rig = r, .log_cq = RIG_LOG_CQ, .log_sq = RIG_LOG_SQ, .no_record = no_record};
+    *q = (struct rig_qp){.rig = r, .log_cq = RIG_LOG_CQ, .log_sq = RIG_LOG_SQ, .no_record = no_record,
+                         .ack_timeout = 18, .retries = 7}; /* 1.1 s each */
     q->uar = softnic_mlx5dv_devx_alloc_uar(r->context, 1u << 31);
     assert_non_null(q->uar);
     q->ring = rig_pages(64u << q->log_sq);
@@ -238,10 +239,10 @@ int rig_to_rts(struct rig_qp *q)
 {
     uint8_t in[PRM_SIZE_qp_state_in], *qpc = start(in, PRM_OP_RTR2RTS_QP, q->qpn);
     prm_set_qpc__next_send_psn(qpc, 0);
-    prm_set_qpc__retry_count(qpc, 3);
+    prm_set_qpc__retry_count(qpc, q->retries);
     prm_set_qpc__rnr_retry(qpc, 3);
     prm_set_qpc__log_sra_max(qpc, 2);
-    prm_set_ads__ack_timeout(PRM_AT(qpc, qpc, primary_address_path), 14); /* 67 ms */
+    prm_set_ads__ack_timeout(PRM_AT(qpc, qpc, primary_address_path), q->ack_timeout);
     return modify(q, in, sizeof(in));
 }
 

@@ -6,10 +6,11 @@
 #ifndef TESTS_PRM_RIG_H
 #define TESTS_PRM_RIG_H
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
+
 #include <cmocka.h>
 
 #include "format/prm.h"
@@ -46,6 +47,7 @@ struct rig_qp {
     uint32_t log_cq, log_sq;
     uint32_t pi, ci; /* WQEBBs posted; CQEs taken */
     bool no_record;
+    unsigned ack_timeout, retries; /* RTR2RTS; patient unless a test wants to see an error soon */
 };
 
 struct rig_cqe {
@@ -90,6 +92,14 @@ void rig_mailbox_cq(uint8_t in[PRM_SIZE_create_cq_in], uint32_t ring, uint32_t r
 void rig_mailbox_qp(uint8_t in[PRM_SIZE_create_qp_in], uint32_t ring, uint32_t record, uint32_t uar, uint32_t pdn,
                     uint32_t cqn, unsigned log_size);
 void *rig_pages(size_t bytes);
+
+/* ThreadSanitizer cannot start threads in a child that was forked while others ran. */
+#ifdef __SANITIZE_THREAD__
+#define RIG_TSAN 1
+#else
+#define RIG_TSAN 0
+#endif
+
 int rig_open_fds(void);
 
 #endif

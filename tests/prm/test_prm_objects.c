@@ -263,6 +263,8 @@ static void registers(void **state)
         for (int k = 0; k < i; k++) {
             assert_int_not_equal(own[i]->page_id, own[k]->page_id);
             assert_ptr_not_equal(own[i]->reg_addr, own[k]->reg_addr);
+            if (!RIG_TSAN) /* a page of its own each: a GPU driver registers a page once */
+                assert_int_not_equal((uintptr_t)own[i]->reg_addr >> 12, (uintptr_t)own[k]->reg_addr >> 12);
         }
     }
     for (int i = 0; i < 20; i++)
@@ -356,8 +358,8 @@ static void queue_states(void **state)
     assert_int_equal(prm_get_qpc__mtu(qpc), 5);
     assert_int_equal(prm_get_qpc__remote_qpn(qpc), q.qpn);
     assert_int_equal(prm_get_qpc__rwe(qpc), 1);
-    assert_int_equal(prm_get_qpc__retry_count(qpc), 3);
-    assert_int_equal(prm_get_ads__ack_timeout(ads), 14);
+    assert_int_equal(prm_get_qpc__retry_count(qpc), 7);
+    assert_int_equal(prm_get_ads__ack_timeout(ads), 18);
     assert_int_equal(prm_get_ads__hop_limit(ads), 64);
     assert_memory_equal(PRM_CAT(ads, ads, rgid_rip), self.gid, 16);
     assert_int_equal(rig_to(&q, PRM_OP_2ERR_QP), 0);
@@ -557,8 +559,11 @@ static void a_child_must_not_touch_it(void **state)
         bad |= (softnic_drive() != 0) << 5;
         int n;
         struct ibv_device **list = softnic_ibv_get_device_list(&n);
-        struct ibv_context *own = list ? softnic_ibv_open_device(list[0]) : NULL; /* one of its own it may have */
-        bad |= !own << 6;
+        struct ibv_context *own = NULL;
+        if (list && !RIG_TSAN) /* one of its own it may have */
+            own = softnic_ibv_open_device(list[0]);
+        bad |= (!own && !RIG_TSAN) << 6;
+        softnic_ibv_free_device_list(list);
         if (own)
             bad |= (softnic_ibv_close_device(own) != 0) << 7;
         _exit(bad);

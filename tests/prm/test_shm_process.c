@@ -46,16 +46,25 @@ static void exchange(int socket, const struct rig_address *own, struct rig_addre
     assert_int_equal(read(socket, peer, sizeof(*peer)), sizeof(*peer));
 }
 
-static void connect_over(int socket, struct rig *r, struct rig_qp *q, struct rig_address *peer)
+static void connect_impatiently(int socket, struct rig *r, struct rig_qp *q, struct rig_address *peer, bool impatient)
 {
     rig_open(r, 0);
     rig_qp_create(q, r);
+    if (impatient) {
+        q->ack_timeout = 14; /* 67 ms */
+        q->retries = 3;
+    }
     struct rig_address own = rig_address_of(q);
     exchange(socket, &own, peer);
     rig_connect(q, peer);
     uint8_t ready = 1; /* both are in RTS before anybody posts */
     assert_int_equal(write(socket, &ready, 1), 1);
     assert_int_equal(read(socket, &ready, 1), 1);
+}
+
+static void connect_over(int socket, struct rig *r, struct rig_qp *q, struct rig_address *peer)
+{
+    connect_impatiently(socket, r, q, peer, false);
 }
 
 /* Serves until the parent says stop; then writes back what the parent asked for: its memory's checksum or nothing. */
@@ -207,9 +216,12 @@ static void a_killed_peer_is_an_error(void **state)
     struct rig_qp q;
     struct rig_address peer;
     struct softnic_stats s;
-    connect_over(c.socket, &r, &q, &peer);
-    rig_post_rdma(&q, RIG_WRITE, &peer, HALF, 0, 64);
-    ok(&q);
+    connect_impatiently(c.socket, &r, &q, &peer, true);
+    rig_post_rdma(&q, RIG_WRITE, &peer, HALF, 0, 64); /* makes the connection; may itself time out on a slow machine */
+    rig_wait(&q, 60);
+    assert_int_equal(rig_to(&q, PRM_OP_2RST_QP), 0);
+    rig_connect(&q, &peer);
+    q.pi = 0;
     assert_int_equal(kill(c.pid, SIGKILL), 0);
     assert_int_equal(waitpid(c.pid, NULL, 0), c.pid);
     close(c.socket);
@@ -233,7 +245,7 @@ static void a_stopped_peer_is_an_error(void **state)
     struct rig r;
     struct rig_qp q;
     struct rig_address peer;
-    connect_over(c.socket, &r, &q, &peer);
+    connect_impatiently(c.socket, &r, &q, &peer, true);
     assert_int_equal(kill(c.pid, SIGSTOP), 0);
     rig_post_rdma(&q, RIG_WRITE, &peer, HALF, 0, HALF);
     expect_retry_exceeded(&q);
@@ -253,6 +265,8 @@ static void nobody_in_that_slot(void **state)
     rig_qp_create(&q, &r);
     struct rig_address nobody = rig_address_of(&q);
     nobody.qpn = 0xfe1234;
+    q.ack_timeout = 14;
+    q.retries = 3;
     rig_connect(&q, &nobody);
     rig_post_rdma(&q, RIG_WRITE, &nobody, 0, 0, 8);
     expect_retry_exceeded(&q);
