@@ -68,9 +68,16 @@ static inline void gdaki_check_ctrl(const struct doca_gpu_dev_verbs_qp *qp, uint
     ctrl[1] = gdaki_load_ring_u64(slot + 1);
 }
 
+static inline bool gdaki_check_in_error(const struct doca_gpu_dev_verbs_qp *qp)
+{
+    return gdaki_load_u64(&qp->cq_sq.gdaki_error, DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU) != 0;
+}
+
 /* Slots from..to - 1 are said to be written by hand-written code. */
 static inline void gdaki_check_published(struct doca_gpu_dev_verbs_qp *qp, uint64_t from, uint64_t to)
 {
+    if (gdaki_check_in_error(qp)) /* slots may have been abandoned, and nothing is announced any more */
+        return;
     if (to - from > qp->sq_wqe_num)
         from = to - qp->sq_wqe_num;
     for (uint64_t i = from, slots; i < to; i += slots) {
@@ -102,6 +109,8 @@ static inline void gdaki_check_published(struct doca_gpu_dev_verbs_qp *qp, uint6
  */
 static inline void gdaki_check_highest(struct doca_gpu_dev_verbs_qp *qp, uint64_t producer)
 {
+    if (gdaki_check_in_error(qp))
+        return;
     uint64_t rsvd = gdaki_load_u64(&qp->sq_rsvd_index, DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU);
     uint64_t ready = gdaki_load_u64(&qp->sq_ready_index, DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU);
     for (uint64_t i = ready > producer ? ready : producer; i < rsvd && i - producer < qp->sq_wqe_num; i++) {

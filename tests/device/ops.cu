@@ -285,6 +285,11 @@ __global__ void hand_built(qp_t qp, struct cell *cells, int *status, unsigned ro
 
 static void hand_built_and_put_mix(void **)
 {
+    const char *split = getenv("GDAKI_CPU_SPLIT");
+    if (split != NULL && atoi(split) != 0) { /* lanes that do not reserve together get no common lane order */
+        printf("SKIP: hand_built_and_put_mix takes the last lane's index for the highest, and lanes are split\n");
+        skip();
+    }
     for (uint32_t slots : {32u, 64u, 1024u})
         for (int collapsed = 0; collapsed < 2; collapsed++)
             for (int handler : {2, 6, 10, 1}) {
