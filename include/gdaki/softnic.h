@@ -2,9 +2,10 @@
 /*
  * libsoftnic: a software ConnectX behind rdma-core's API.
  *
- * The verbs themselves are exported as softnic_ibv_* and softnic_mlx5dv_* with the prototypes of <infiniband/verbs.h> and
- * <infiniband/mlx5dv.h>; a program finds them with dlsym, so that the system's libibverbs and this library can live in one
- * process. What stands here is what a software NIC needs beyond them: somebody to drive it, and ways to look inside.
+ * The verbs themselves are exported as softnic_ibv_* and softnic_mlx5dv_* with the prototypes of <infiniband/verbs.h>
+ * and <infiniband/mlx5dv.h>; a program finds them with dlsym, so that the system's libibverbs and this library can live
+ * in one process. What stands here is what a software NIC needs beyond them: somebody to drive it, and ways to look
+ * inside.
  *
  * Everything may be called from any thread, before a device is opened and after the last one is closed.
  */
@@ -24,8 +25,9 @@ extern "C" {
 struct ibv_context;
 
 /*
- * One bounded turn of the NIC, for whoever would otherwise wait: looks at doorbells, executes work, delivers, fires timers.
- * Returns the amount of work done, 0 if there was none (or no device is open), -EBUSY if somebody else is driving.
+ * One bounded turn of the NIC, for whoever would otherwise wait: looks at doorbells, executes work, delivers, fires
+ * timers. Returns the amount of work done, 0 if there was none (or no device is open), -EBUSY if somebody else is
+ * driving.
  */
 int softnic_drive(void);
 
@@ -52,10 +54,10 @@ struct softnic_stats {
     uint64_t commands, refused; /* verbs and DEVX calls that reached the NIC; those among them that it refused */
     uint64_t shm_bursts_sent, shm_bytes_sent;
     uint64_t shm_bursts_received, shm_bytes_received;
-    uint64_t shm_wakes;        /* times that a sleeping peer was woken */
-    uint64_t shm_connections;  /* now open */
-    uint64_t shm_peers_lost;   /* hang-ups */
-    uint64_t shm_bad_records;  /* connections closed because of what they carried */
+    uint64_t shm_wakes;       /* times that a sleeping peer was woken */
+    uint64_t shm_connections; /* now open */
+    uint64_t shm_peers_lost;  /* hang-ups */
+    uint64_t shm_bad_records; /* connections closed because of what they carried */
 };
 
 /* Fills at most `size` bytes; returns sizeof(struct softnic_stats) of the library. */
@@ -69,8 +71,8 @@ struct softnic_env {
 const struct softnic_env *softnic_env_table(size_t *count);
 
 /*
- * Says that DMA-BUF `fd` stands for `size` bytes at `base` (GPU memory): a real DMA-BUF names no address, and a software
- * NIC needs one. To be called right after the export; the fd may be closed afterwards. 0 or negative errno.
+ * Says that DMA-BUF `fd` stands for `size` bytes at `base` (GPU memory): a real DMA-BUF names no address, and a
+ * software NIC needs one. To be called right after the export; the fd may be closed afterwards. 0 or negative errno.
  */
 int softnic_dmabuf_note(int fd, void *base, size_t size);
 

@@ -60,7 +60,8 @@ void rig_close(struct rig *r)
     free(r->data);
 }
 
-/* ---- mailboxes ---------------------------------------------------------------------------------------------------- */
+/* ---- mailboxes ----------------------------------------------------------------------------------------------------
+ */
 
 void rig_mailbox_cq(uint8_t in[PRM_SIZE_create_cq_in], uint32_t ring, uint32_t record, uint32_t uar, unsigned log_size)
 {
@@ -132,8 +133,12 @@ static struct mlx5dv_devx_umem *reg(struct rig *r, void *addr, size_t size)
 
 static void create(struct rig_qp *q, struct rig *r, bool no_record)
 {
-    *q = (struct rig_qp){.rig = r, .log_cq = RIG_LOG_CQ, .log_sq = RIG_LOG_SQ, .no_record = no_record,
-                         .ack_timeout = 18, .retries = 7}; /* 1.1 s each */
+    *q = (struct rig_qp){.rig = r,
+                         .log_cq = RIG_LOG_CQ,
+                         .log_sq = RIG_LOG_SQ,
+                         .no_record = no_record,
+                         .ack_timeout = 18,
+                         .retries = 7}; /* 1.1 s each */
     q->uar = softnic_mlx5dv_devx_alloc_uar(r->context, 1u << 31);
     assert_non_null(q->uar);
     q->ring = rig_pages(64u << q->log_sq);
@@ -182,7 +187,8 @@ struct rig_address rig_address_of(const struct rig_qp *q)
     return a;
 }
 
-/* ---- state commands ----------------------------------------------------------------------------------------------- */
+/* ---- state commands -----------------------------------------------------------------------------------------------
+ */
 
 static int modify(struct rig_qp *q, const uint8_t *in, size_t size)
 {
@@ -272,7 +278,8 @@ unsigned rig_state(struct rig_qp *q, uint8_t qpc[PRM_SIZE_qpc])
     return (unsigned)prm_get_qpc__state(PRM_CAT(out, query_qp_out, qpc));
 }
 
-/* ---- data path ---------------------------------------------------------------------------------------------------- */
+/* ---- data path ----------------------------------------------------------------------------------------------------
+ */
 
 static void put32(uint8_t *p, uint32_t v)
 {
@@ -319,7 +326,8 @@ static void ring(struct rig_qp *q)
     put32((uint8_t *)&value, (q->pi & 0xffff) << 8);
     put32((uint8_t *)&value + 4, q->qpn << 8);
     if (!q->no_record)
-        atomic_store_explicit((_Atomic uint32_t *)(void *)(q->records + 4), htobe32(q->pi & 0xffff), memory_order_release);
+        atomic_store_explicit((_Atomic uint32_t *)(void *)(q->records + 4), htobe32(q->pi & 0xffff),
+                              memory_order_release);
     uint8_t *reg = q->no_record ? (uint8_t *)q->uar->base_addr + 0x600 : q->uar->reg_addr;
     atomic_store_explicit((_Atomic uint64_t *)(void *)reg, value, memory_order_release);
     softnic_wake();

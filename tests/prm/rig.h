@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client of libsoftnic as a GPU library is one: DEVX objects, hand-written WQEs, doorbells and CQEs, through the exported
- * softnic_* functions only. Failures end the test (cmocka assertions).
+ * A client of libsoftnic as a GPU library is one: DEVX objects, hand-written WQEs, doorbells and CQEs, through the
+ * exported softnic_* functions only. Failures end the test (cmocka assertions).
  */
 #ifndef TESTS_PRM_RIG_H
 #define TESTS_PRM_RIG_H

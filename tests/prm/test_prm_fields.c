@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every field of the PRM tables against a reference that works bit by bit, and some against bytes written down by hand. */
+/* Every field of the PRM tables against a reference that works bit by bit, and some against bytes written down by hand.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -65,16 +66,35 @@ static void known_bytes(void **state)
         size_t byte;
         uint8_t value;
     } known[] = {
-        {"qpc.state", 0x000, 0xf0},       {"qpc.pm_state", 0x002, 0x18},    {"qpc.log_sq_size", 0x00a, 0x78},
-        {"qpc.no_sq", 0x00a, 0x80},       {"qpc.mtu", 0x008, 0xe0},         {"qpc.log_msg_max", 0x008, 0x1f},
-        {"qpc.rre", 0x092, 0x80},         {"qpc.rwe", 0x092, 0x40},         {"qpc.rae", 0x092, 0x20},
-        {"qpc.atomic_mode", 0x091, 0x0f}, {"qpc.log_rra_max", 0x091, 0xe0}, {"qpc.rq_type", 0x0ac, 0x07},
-        {"qpc.min_rnr_nak", 0x094, 0x1f}, {"qpc.cd_master", 0x093, 0x01},   {"qpc.dbr_umem_valid", 0x0d0, 0x10},
-        {"ads.grh", 0x005, 0x80},         {"ads.dscp", 0x021, 0x3f},        {"ads.ack_timeout", 0x008, 0xf8},
-        {"ads.sl", 0x024, 0x0f},          {"cqc.cqe_sz", 0x001, 0xe0},      {"cqc.cc", 0x001, 0x10},
-        {"cqc.oi", 0x001, 0x02},          {"cqc.log_cq_size", 0x00c, 0x1f}, {"cqc.dbr_umem_valid", 0x000, 0x02},
-        {"wq.log_wq_sz", 0x023, 0x1f},    {"wq.log_wq_stride", 0x021, 0x0f}, {"rmpc.state", 0x001, 0xf0},
-        {"cmd_hca_cap.port_type", 0x036, 0x03}, {"cmd_hca_cap.rc", 0x047, 0x01},
+        {"qpc.state", 0x000, 0xf0},
+        {"qpc.pm_state", 0x002, 0x18},
+        {"qpc.log_sq_size", 0x00a, 0x78},
+        {"qpc.no_sq", 0x00a, 0x80},
+        {"qpc.mtu", 0x008, 0xe0},
+        {"qpc.log_msg_max", 0x008, 0x1f},
+        {"qpc.rre", 0x092, 0x80},
+        {"qpc.rwe", 0x092, 0x40},
+        {"qpc.rae", 0x092, 0x20},
+        {"qpc.atomic_mode", 0x091, 0x0f},
+        {"qpc.log_rra_max", 0x091, 0xe0},
+        {"qpc.rq_type", 0x0ac, 0x07},
+        {"qpc.min_rnr_nak", 0x094, 0x1f},
+        {"qpc.cd_master", 0x093, 0x01},
+        {"qpc.dbr_umem_valid", 0x0d0, 0x10},
+        {"ads.grh", 0x005, 0x80},
+        {"ads.dscp", 0x021, 0x3f},
+        {"ads.ack_timeout", 0x008, 0xf8},
+        {"ads.sl", 0x024, 0x0f},
+        {"cqc.cqe_sz", 0x001, 0xe0},
+        {"cqc.cc", 0x001, 0x10},
+        {"cqc.oi", 0x001, 0x02},
+        {"cqc.log_cq_size", 0x00c, 0x1f},
+        {"cqc.dbr_umem_valid", 0x000, 0x02},
+        {"wq.log_wq_sz", 0x023, 0x1f},
+        {"wq.log_wq_stride", 0x021, 0x0f},
+        {"rmpc.state", 0x001, 0xf0},
+        {"cmd_hca_cap.port_type", 0x036, 0x03},
+        {"cmd_hca_cap.rc", 0x047, 0x01},
         {"cmd_hca_cap_2.send_dbr_mode_no_dbr_ext", 0x05c, 0x40},
     };
     static uint8_t p[PRM_SIZE_query_hca_cap_out];

@@ -40,7 +40,8 @@ static void expect(struct rig_qp *q, uint16_t counter)
 {
     struct rig_cqe c = rig_wait(q, 10);
     if (c.opcode || c.wqe_counter != counter)
-        fail_msg("CQE opcode %u, syndrome 0x%x, counter %u; expected counter %u", c.opcode, c.syndrome, c.wqe_counter, counter);
+        fail_msg("CQE opcode %u, syndrome 0x%x, counter %u; expected counter %u", c.opcode, c.syndrome, c.wqe_counter,
+                 counter);
 }
 
 static const uint32_t sizes[] = {1, 8, 64, 4095, 4096, 4097, 65536, 1 << 20};

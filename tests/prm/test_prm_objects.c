@@ -308,11 +308,16 @@ static void wrong_references(void **state)
         unsigned log;
         const char *names;
     } rows[] = {
-        {false, 999, rec, uar, 0, 0, 4, "cq_umem_id = 999"}, {false, cqr, 998, uar, 0, 0, 4, "dbr_umem_id = 998"},
-        {false, cqr, rec, uar, 0, 0, 9, "exceed umem"},      {false, cqr, rec, 0xfffff, 0, 0, 4, "uar_page"},
-        {false, 0, rec, uar, 0, 0, 4, "cq_umem_id = 0"},     {true, 997, rec, uar, r.pdn, q.cqn, 4, "wq_umem_id = 997"},
-        {true, ring, rec, uar, r.pdn, q.cqn, 12, "exceed umem"}, {true, ring, rec, uar, 0xfffff, q.cqn, 4, "pd = "},
-        {true, ring, rec, uar, r.pdn, 0xabcdef, 4, "cqn_snd"},   {true, ring, rec, 0xfffff, r.pdn, q.cqn, 4, "uar_page"},
+        {false, 999, rec, uar, 0, 0, 4, "cq_umem_id = 999"},
+        {false, cqr, 998, uar, 0, 0, 4, "dbr_umem_id = 998"},
+        {false, cqr, rec, uar, 0, 0, 9, "exceed umem"},
+        {false, cqr, rec, 0xfffff, 0, 0, 4, "uar_page"},
+        {false, 0, rec, uar, 0, 0, 4, "cq_umem_id = 0"},
+        {true, 997, rec, uar, r.pdn, q.cqn, 4, "wq_umem_id = 997"},
+        {true, ring, rec, uar, r.pdn, q.cqn, 12, "exceed umem"},
+        {true, ring, rec, uar, 0xfffff, q.cqn, 4, "pd = "},
+        {true, ring, rec, uar, r.pdn, 0xabcdef, 4, "cqn_snd"},
+        {true, ring, rec, 0xfffff, r.pdn, q.cqn, 4, "uar_page"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         uint8_t in[272], out[16];
@@ -382,7 +387,8 @@ static void shared_receive_queues(void **state)
 {
     (void)state;
     struct rig r;
-    uint8_t in[PRM_SIZE_create_rmp_in] = {0}, out[16], *ctx = PRM_AT(in, create_rmp_in, ctx), *wq = PRM_AT(ctx, rmpc, wq);
+    uint8_t in[PRM_SIZE_create_rmp_in] = {0}, out[16], *ctx = PRM_AT(in, create_rmp_in, ctx),
+            *wq = PRM_AT(ctx, rmpc, wq);
     rig_open(&r, 0);
     uint8_t *pages = rig_pages(8192);
     struct mlx5dv_devx_umem *u = softnic_mlx5dv_devx_umem_reg(r.context, pages, 8192, 0);
@@ -582,15 +588,24 @@ int main(void)
 {
     setenv("SOFTNIC_LOG", "off", 1); /* refusals are the subject here */
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(devices_and_names),      cmocka_unit_test(wrong_environment),
-        cmocka_unit_test(device_and_port_queries), cmocka_unit_test(short_port_attributes),
-        cmocka_unit_test(infiniband_link),        cmocka_unit_test(capabilities),
-        cmocka_unit_test(memory_keys),            cmocka_unit_test(dmabufs),
-        cmocka_unit_test(registers),              cmocka_unit_test(umems_and_references),
-        cmocka_unit_test(wrong_references),       cmocka_unit_test(queue_states),
-        cmocka_unit_test(shared_receive_queues),  cmocka_unit_test(address_handles),
-        cmocka_unit_test(cpu_queues_are_refused), cmocka_unit_test(closing_frees_what_is_left),
-        cmocka_unit_test(cycles_leak_nothing),    cmocka_unit_test(a_child_must_not_touch_it),
+        cmocka_unit_test(devices_and_names),
+        cmocka_unit_test(wrong_environment),
+        cmocka_unit_test(device_and_port_queries),
+        cmocka_unit_test(short_port_attributes),
+        cmocka_unit_test(infiniband_link),
+        cmocka_unit_test(capabilities),
+        cmocka_unit_test(memory_keys),
+        cmocka_unit_test(dmabufs),
+        cmocka_unit_test(registers),
+        cmocka_unit_test(umems_and_references),
+        cmocka_unit_test(wrong_references),
+        cmocka_unit_test(queue_states),
+        cmocka_unit_test(shared_receive_queues),
+        cmocka_unit_test(address_handles),
+        cmocka_unit_test(cpu_queues_are_refused),
+        cmocka_unit_test(closing_frees_what_is_left),
+        cmocka_unit_test(cycles_leak_nothing),
+        cmocka_unit_test(a_child_must_not_touch_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -155,15 +155,31 @@ static void common_refusals(void **state)
     }
 }
 
-#define QPC(field, value) {PRM_AT_create_qp_in__qpc * 8 + PRM_qpc__##field##__BIT, PRM_qpc__##field##__WIDTH, value}
-#define ADS(field, value)                                                                                             \
-    {(PRM_AT_create_qp_in__qpc + PRM_AT_qpc__primary_address_path) * 8 + PRM_ads__##field##__BIT,                    \
-     PRM_ads__##field##__WIDTH, value}
-#define CQC(field, value) {PRM_AT_create_cq_in__cq_context * 8 + PRM_cqc__##field##__BIT, PRM_cqc__##field##__WIDTH, value}
-#define RMPC(field, value) {PRM_AT_create_rmp_in__ctx * 8 + PRM_rmpc__##field##__BIT, PRM_rmpc__##field##__WIDTH, value}
-#define WQ(field, value)                                                                                              \
-    {(PRM_AT_create_rmp_in__ctx + PRM_AT_rmpc__wq) * 8 + PRM_wq__##field##__BIT, PRM_wq__##field##__WIDTH, value}
-#define TOP(s, field, value) {PRM_##s##__##field##__BIT, PRM_##s##__##field##__WIDTH, value}
+#define QPC(field, value)                                                                                              \
+    {                                                                                                                  \
+        PRM_AT_create_qp_in__qpc * 8 + PRM_qpc__##field##__BIT, PRM_qpc__##field##__WIDTH, value                       \
+    }
+#define ADS(field, value)                                                                                              \
+    {                                                                                                                  \
+        (PRM_AT_create_qp_in__qpc + PRM_AT_qpc__primary_address_path) * 8 + PRM_ads__##field##__BIT,                   \
+            PRM_ads__##field##__WIDTH, value                                                                           \
+    }
+#define CQC(field, value)                                                                                              \
+    {                                                                                                                  \
+        PRM_AT_create_cq_in__cq_context * 8 + PRM_cqc__##field##__BIT, PRM_cqc__##field##__WIDTH, value                \
+    }
+#define RMPC(field, value)                                                                                             \
+    {                                                                                                                  \
+        PRM_AT_create_rmp_in__ctx * 8 + PRM_rmpc__##field##__BIT, PRM_rmpc__##field##__WIDTH, value                    \
+    }
+#define WQ(field, value)                                                                                               \
+    {                                                                                                                  \
+        (PRM_AT_create_rmp_in__ctx + PRM_AT_rmpc__wq) * 8 + PRM_wq__##field##__BIT, PRM_wq__##field##__WIDTH, value    \
+    }
+#define TOP(s, field, value)                                                                                           \
+    {                                                                                                                  \
+        PRM_##s##__##field##__BIT, PRM_##s##__##field##__WIDTH, value                                                  \
+    }
 
 struct change {
     unsigned bit, width;
@@ -316,7 +332,7 @@ static void random_mailboxes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(valid_mailboxes_pass), cmocka_unit_test(common_refusals),
+        cmocka_unit_test(valid_mailboxes_pass),   cmocka_unit_test(common_refusals),
         cmocka_unit_test(one_change_one_verdict), cmocka_unit_test(parameters_and_masks),
         cmocka_unit_test(random_mailboxes),
     };

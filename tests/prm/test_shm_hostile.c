@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A peer that does not keep to the protocol: a raw socket speaks to a NIC of this process. The NIC must refuse, keep working
- * for others, and leave nothing behind.
+ * A peer that does not keep to the protocol: a raw socket speaks to a NIC of this process. The NIC must refuse, keep
+ * working for others, and leave nothing behind.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -66,7 +66,8 @@ static int dial(const struct setup *s)
     n += snprintf(name + n, sizeof(name) - (size_t)n, "/%u", s->slot);
     memcpy(a.sun_path + 1, name, (size_t)n);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    assert_int_equal(connect(fd, (struct sockaddr *)&a, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)), 0);
+    assert_int_equal(
+        connect(fd, (struct sockaddr *)&a, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)), 0);
     return fd;
 }
 
@@ -191,8 +192,8 @@ static void bad_records_close_the_connection(void **state)
     const struct shm_header bad[] = {
         {.kind = 77, .mtu_service = 3},
         {.kind = SN_KIND_WRITE, .mtu_service = 3, .length = 0xffffff00},
-        {.kind = SN_KIND_WRITE, .mtu_service = 3, .dqpn = 3u << 24, .length = 8},     /* our GID number 3 */
-        {.kind = SN_KIND_WRITE, .mtu_service = 3, .sqpn = 1u << 24, .length = 8},     /* its GID number 1 */
+        {.kind = SN_KIND_WRITE, .mtu_service = 3, .dqpn = 3u << 24, .length = 8}, /* our GID number 3 */
+        {.kind = SN_KIND_WRITE, .mtu_service = 3, .sqpn = 1u << 24, .length = 8}, /* its GID number 1 */
         {.kind = SN_KIND_WRITE, .mtu_service = 3, .flags = 0xff},
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

@@ -303,9 +303,12 @@ int main(void)
 {
     setenv("SOFTNIC_LOG", "off", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(data_both_ways),           cmocka_unit_test(many_in_flight),
-        cmocka_unit_test(a_killed_peer_is_an_error), cmocka_unit_test(a_stopped_peer_is_an_error),
-        cmocka_unit_test(nobody_in_that_slot),      cmocka_unit_test(connections_leak_nothing),
+        cmocka_unit_test(data_both_ways),
+        cmocka_unit_test(many_in_flight),
+        cmocka_unit_test(a_killed_peer_is_an_error),
+        cmocka_unit_test(a_stopped_peer_is_an_error),
+        cmocka_unit_test(nobody_in_that_slot),
+        cmocka_unit_test(connections_leak_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ring of the shared-memory wire: order, wrap, fullness, sleep flag, and whatever a hostile producer or consumer writes. */
+/* The ring of the shared-memory wire: order, wrap, fullness, sleep flag, and whatever a hostile producer or consumer
+ * writes. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -190,7 +191,8 @@ static void bad_headers_are_refused(void **state)
     }
 }
 
-/* Random ring contents with a commit word that is always right: whatever is taken stays inside the ring (ASan watches). */
+/* Random ring contents with a commit word that is always right: whatever is taken stays inside the ring (ASan watches).
+ */
 static void random_contents(void **state)
 {
     (void)state;

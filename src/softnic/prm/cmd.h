@@ -3,8 +3,8 @@
  * The command interface: DEVX mailboxes in, objects of one NIC out. It knows nothing of verbs structures; what it needs
  * from the process around it (umems, local addresses) comes through struct prm_env.
  *
- * Every function needs the port's lock, returns 0 or negative errno, and on failure has filled *call and, where the output
- * mailbox is large enough, its status and syndrome. A failure changes nothing.
+ * Every function needs the port's lock, returns 0 or negative errno, and on failure has filled *call and, where the
+ * output mailbox is large enough, its status and syndrome. A failure changes nothing.
  */
 #ifndef SOFTNIC_PRM_CMD_H
 #define SOFTNIC_PRM_CMD_H
@@ -41,13 +41,14 @@ struct prm_object {
 
 int prm_object_create(const struct prm_env *env, const void *in, size_t inlen, void *out, size_t outlen,
                       struct prm_object *object, struct prm_call *call);
-int prm_object_modify(const struct prm_env *env, const struct prm_object *object, const void *in, size_t inlen, void *out,
-                      size_t outlen, struct prm_call *call);
-int prm_object_query(const struct prm_env *env, const struct prm_object *object, const void *in, size_t inlen, void *out,
-                     size_t outlen, struct prm_call *call);
+int prm_object_modify(const struct prm_env *env, const struct prm_object *object, const void *in, size_t inlen,
+                      void *out, size_t outlen, struct prm_call *call);
+int prm_object_query(const struct prm_env *env, const struct prm_object *object, const void *in, size_t inlen,
+                     void *out, size_t outlen, struct prm_call *call);
 int prm_object_destroy(const struct prm_env *env, struct prm_object *object, struct prm_call *call);
 /* Commands without an object: QUERY_HCA_CAP, QUERY_ROCE_ADDRESS. */
-int prm_general(const struct prm_env *env, const void *in, size_t inlen, void *out, size_t outlen, struct prm_call *call);
+int prm_general(const struct prm_env *env, const void *in, size_t inlen, void *out, size_t outlen,
+                struct prm_call *call);
 
 /* Inside prm/: prepares *call and checks that the output mailbox has `size` bytes, which it zeroes. */
 int prm_begin(struct prm_call *call, const void *in, size_t inlen, void *out, size_t outlen, size_t size);

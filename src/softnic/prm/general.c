@@ -77,15 +77,16 @@ static int query_roce_address(const struct prm_env *env, const void *in, size_t 
     if (config->link != SN_LINK_ETHERNET)
         return prm_refuse(call, PRM_STATUS_BAD_OP, PRM_WHY_OPCODE, "the port's link layer is InfiniBand");
     if (index >= config->gid_count)
-        return prm_refuse(call, PRM_STATUS_BAD_INDEX, PRM_WHY_RANGE, "roce_address_index = %u, the table has %u entries",
-                          index, config->gid_count);
+        return prm_refuse(call, PRM_STATUS_BAD_INDEX, PRM_WHY_RANGE,
+                          "roce_address_index = %u, the table has %u entries", index, config->gid_count);
     uint8_t *address = PRM_AT(out, query_roce_address_out, roce_address);
     memcpy(PRM_AT(address, roce_addr_layout, source_l3_address), config->gid[index], 16);
     prm_set_roce_addr_layout__roce_version(address, PRM_ROCE_V2);
     return 0;
 }
 
-int prm_general(const struct prm_env *env, const void *in, size_t inlen, void *out, size_t outlen, struct prm_call *call)
+int prm_general(const struct prm_env *env, const void *in, size_t inlen, void *out, size_t outlen,
+                struct prm_call *call)
 {
     uint16_t opcode = prm_opcode(in, inlen);
     size_t size = opcode == PRM_OP_QUERY_HCA_CAP        ? PRM_SIZE_query_hca_cap_out

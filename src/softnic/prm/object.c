@@ -27,8 +27,8 @@ static int take_span(const struct prm_env *env, const char *what, const struct p
         return prm_refuse(call, PRM_STATUS_BAD_RES, PRM_WHY_UMEM, "%s_umem_id = %u: no such umem", what, ref->id);
     if (rc)
         return prm_refuse(call, PRM_STATUS_BAD_PARAM, PRM_WHY_UMEM,
-                          "%s: %" PRIu64 " bytes at offset %" PRIu64 " exceed umem %u of %" PRIu64 " bytes", what, length,
-                          ref->offset, ref->id, size);
+                          "%s: %" PRIu64 " bytes at offset %" PRIu64 " exceed umem %u of %" PRIu64 " bytes", what,
+                          length, ref->offset, ref->id, size);
     object->umem[object->umem_count++] = ref->id;
     if ((uintptr_t)out->addr % alignment)
         return prm_refuse(call, PRM_STATUS_BAD_PARAM, PRM_WHY_ALIGNMENT, "%s: address %p is not a multiple of %u", what,
@@ -118,8 +118,7 @@ static int create_rmp(const struct prm_env *env, const void *in, size_t inlen, s
     int rc = prm_parse_create_rmp(in, inlen, &a, call);
     if (rc)
         return rc;
-    struct sn_srq_attr attr = {
-        .pdn = a.pd, .log_size = a.log_size, .log_stride = a.log_stride, .cyclic = a.cyclic};
+    struct sn_srq_attr attr = {.pdn = a.pd, .log_size = a.log_size, .log_stride = a.log_stride, .cyclic = a.cyclic};
     object->kind = PRM_OBJECT_RMP;
     if ((rc = take_span(env, "wq", &a.wq, 1ull << (a.log_size + a.log_stride), 16, object, &attr.ring, call)) ||
         (rc = take_span(env, "dbr", &a.record, 4, 4, object, &attr.record, call)))

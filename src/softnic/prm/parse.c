@@ -152,7 +152,8 @@ static int check_rmp(const uint8_t *rmpc, const uint8_t *wq, const struct prm_rm
     if (type > PRM_WQ_TYPE_CYCLIC)
         return refuse_value(call, "wq_type", type, "0: linked list, 1: cyclic");
     if (prm_get_rmpc__basic_cyclic_rcv_wqe(rmpc) != type)
-        return refuse_value(call, "basic_cyclic_rcv_wqe", prm_get_rmpc__basic_cyclic_rcv_wqe(rmpc), "the same as wq_type");
+        return refuse_value(call, "basic_cyclic_rcv_wqe", prm_get_rmpc__basic_cyclic_rcv_wqe(rmpc),
+                            "the same as wq_type");
     if (prm_get_wq__end_padding_mode(wq) > 1)
         return refuse_value(call, "end_padding_mode", prm_get_wq__end_padding_mode(wq), "0 or 1");
     if (a->log_size > PRM_MAX_LOG_SRQ_SIZE)

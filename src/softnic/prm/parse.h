@@ -63,7 +63,7 @@ struct prm_state_args {
     uint32_t qpn;
     enum sn_qp_state from, to;
     struct sn_qp_params params;
-    uint32_t mask;        /* enum sn_qp_field */
+    uint32_t mask;               /* enum sn_qp_field */
     bool patch_sgid, patch_dscp; /* RTS2RTS: only these two of the address path */
 };
 

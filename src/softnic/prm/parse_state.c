@@ -20,7 +20,8 @@ struct transition {
 };
 
 static const struct transition transitions[] = {
-    {PRM_OP_RST2INIT_QP, SN_QP_RST, SN_QP_INIT, SN_QPF_PKEY_INDEX | SN_QPF_PORT | SN_QPF_RWE | SN_QPF_RRE | SN_QPF_RAE, 0},
+    {PRM_OP_RST2INIT_QP, SN_QP_RST, SN_QP_INIT, SN_QPF_PKEY_INDEX | SN_QPF_PORT | SN_QPF_RWE | SN_QPF_RRE | SN_QPF_RAE,
+     0},
     {PRM_OP_INIT2INIT_QP, SN_QP_INIT, SN_QP_INIT, 0,
      PRM_OPT_RRE | PRM_OPT_RAE | PRM_OPT_RWE | PRM_OPT_PKEY_INDEX | PRM_OPT_PRI_PORT},
     {PRM_OP_INIT2RTR_QP, SN_QP_INIT, SN_QP_RTR,
@@ -112,7 +113,8 @@ static int check_given(const struct sn_qp_params *p, uint32_t mask, struct prm_c
         return bad(call, "vhca_port_num", p->port, "1");
     if (mask & SN_QPF_PKEY_INDEX && p->pkey_index)
         return bad(call, "pkey_index", p->pkey_index, "0: the table has one entry");
-    if (mask & SN_QPF_RAE && p->rae && p->atomic_mode != PRM_ATOMIC_MODE_IB && p->atomic_mode != PRM_ATOMIC_MODE_UP_TO_8B)
+    if (mask & SN_QPF_RAE && p->rae && p->atomic_mode != PRM_ATOMIC_MODE_IB &&
+        p->atomic_mode != PRM_ATOMIC_MODE_UP_TO_8B)
         return bad(call, "atomic_mode", p->atomic_mode, "with rae = 1: 1 IB, 3 up to 8 bytes");
     if (mask & SN_QPF_MTU && (p->mtu < 1 || p->mtu > 5))
         return bad(call, "mtu", p->mtu, "1..5: 256..4096 bytes");
@@ -162,8 +164,8 @@ int prm_parse_state(const void *in, size_t inlen, struct prm_state_args *out, st
     const uint8_t *qpc = PRM_CAT(in, qp_state_in, qpc);
     uint32_t opt = (uint32_t)prm_get_qp_state_in__opt_param_mask(in);
     if (opt & ~t->optional)
-        return prm_refuse(call, PRM_STATUS_BAD_PARAM, PRM_WHY_VALUE, "opt_param_mask has bits 0x%x, known here are 0x%x",
-                          opt & ~t->optional, t->optional);
+        return prm_refuse(call, PRM_STATUS_BAD_PARAM, PRM_WHY_VALUE,
+                          "opt_param_mask has bits 0x%x, known here are 0x%x", opt & ~t->optional, t->optional);
     if (t->opcode == PRM_OP_RST2INIT_QP && prm_get_qpc__pm_state(qpc) != PRM_PM_MIGRATED)
         return bad(call, "pm_state", (unsigned)prm_get_qpc__pm_state(qpc), "3: no path migration");
     struct prm_state_args a = {

@@ -8,7 +8,8 @@
 
 #include "format/prm.h"
 
-static void fill(struct prm_call *call, unsigned status, int error, enum prm_reason why, const char *format, va_list args)
+static void fill(struct prm_call *call, unsigned status, int error, enum prm_reason why, const char *format,
+                 va_list args)
 {
     call->status = (uint8_t)status;
     call->syndrome = 0x5fu << 24 | (uint32_t)(call->opcode & 0xffff) << 8 | (uint32_t)why;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the command interface says no: status and syndrome for the output mailbox, an errno for the caller, and a text that
- * names the command, the field and its value. Nothing is printed here; verbs/log.h does that once for each refusal.
+ * How the command interface says no: status and syndrome for the output mailbox, an errno for the caller, and a text
+ * that names the command, the field and its value. Nothing is printed here; verbs/log.h does that once for each
+ * refusal.
  */
 #ifndef SOFTNIC_PRM_REFUSE_H
 #define SOFTNIC_PRM_REFUSE_H
@@ -10,19 +11,19 @@
 #include <stdint.h>
 
 enum prm_reason { /* low byte of the syndrome; docs/softnic-devx.md lists them */
-    PRM_WHY_INPUT_LENGTH = 0x01,
-    PRM_WHY_OUTPUT_LENGTH = 0x02,
-    PRM_WHY_RESERVED = 0x03,   /* a bit that is not modelled is set */
-    PRM_WHY_VALUE = 0x04,      /* a value that is not modelled */
-    PRM_WHY_RANGE = 0x05,      /* a value outside the device's limits */
-    PRM_WHY_OPCODE = 0x06,     /* unknown here, or wrong for this call or object */
-    PRM_WHY_OBJECT = 0x07,     /* no such object, or it belongs to somebody else */
-    PRM_WHY_UMEM = 0x08,       /* umem id, offset or length */
-    PRM_WHY_ALIGNMENT = 0x09,
-    PRM_WHY_STATE = 0x0a,      /* QP state does not allow the command */
-    PRM_WHY_BUSY = 0x0b,
-    PRM_WHY_RESOURCES = 0x0c,
-    PRM_WHY_ENGINE = 0x0d,
+                  PRM_WHY_INPUT_LENGTH = 0x01,
+                  PRM_WHY_OUTPUT_LENGTH = 0x02,
+                  PRM_WHY_RESERVED = 0x03, /* a bit that is not modelled is set */
+                  PRM_WHY_VALUE = 0x04,    /* a value that is not modelled */
+                  PRM_WHY_RANGE = 0x05,    /* a value outside the device's limits */
+                  PRM_WHY_OPCODE = 0x06,   /* unknown here, or wrong for this call or object */
+                  PRM_WHY_OBJECT = 0x07,   /* no such object, or it belongs to somebody else */
+                  PRM_WHY_UMEM = 0x08,     /* umem id, offset or length */
+                  PRM_WHY_ALIGNMENT = 0x09,
+                  PRM_WHY_STATE = 0x0a, /* QP state does not allow the command */
+                  PRM_WHY_BUSY = 0x0b,
+                  PRM_WHY_RESOURCES = 0x0c,
+                  PRM_WHY_ENGINE = 0x0d,
 };
 
 struct prm_call {

@@ -20,8 +20,8 @@ static int resolve_path(const struct prm_env *env, struct sn_path *path, struct 
     static const uint8_t zero[16];
     const struct sn_nic_config *config = sn_nic_get_config(env->nic);
     if (path->sgid_index >= config->gid_count)
-        return prm_refuse(call, PRM_STATUS_BAD_INDEX, PRM_WHY_RANGE, "src_addr_index = %u, the GID table has %u entries",
-                          path->sgid_index, config->gid_count);
+        return prm_refuse(call, PRM_STATUS_BAD_INDEX, PRM_WHY_RANGE,
+                          "src_addr_index = %u, the GID table has %u entries", path->sgid_index, config->gid_count);
     if (memcmp(path->dgid, zero, 16) != 0)
         return 0;
     if (config->link == SN_LINK_ETHERNET)
@@ -83,8 +83,8 @@ static int run_state(const struct prm_env *env, const struct prm_object *object,
     return rc ? prm_refuse_engine(call, rc, "queue pair") : 0;
 }
 
-int prm_object_modify(const struct prm_env *env, const struct prm_object *object, const void *in, size_t inlen, void *out,
-                      size_t outlen, struct prm_call *call)
+int prm_object_modify(const struct prm_env *env, const struct prm_object *object, const void *in, size_t inlen,
+                      void *out, size_t outlen, struct prm_call *call)
 {
     int rc = prm_begin(call, in, inlen, out, outlen, PRM_SIZE_cmd_out);
     if (rc)
@@ -168,8 +168,8 @@ static int query_qp(const struct prm_env *env, const struct prm_object *object, 
     struct sn_qp_params params;
     struct sn_qp_attr attr;
     if (outlen < PRM_SIZE_query_qp_out)
-        return prm_refuse(call, PRM_STATUS_BAD_OUTPUT_LEN, PRM_WHY_OUTPUT_LENGTH, "output of %zu bytes, %d needed", outlen,
-                          (int)PRM_SIZE_query_qp_out);
+        return prm_refuse(call, PRM_STATUS_BAD_OUTPUT_LEN, PRM_WHY_OUTPUT_LENGTH, "output of %zu bytes, %d needed",
+                          outlen, (int)PRM_SIZE_query_qp_out);
     int rc = sn_qp_query(env->nic, object->number, &state, &params, &attr, NULL);
     if (rc)
         return prm_refuse_engine(call, rc, "queue pair");
@@ -185,8 +185,8 @@ static int query_cq(const struct prm_env *env, const struct prm_object *object, 
 {
     uint32_t count;
     if (outlen < PRM_SIZE_query_cq_out)
-        return prm_refuse(call, PRM_STATUS_BAD_OUTPUT_LEN, PRM_WHY_OUTPUT_LENGTH, "output of %zu bytes, %d needed", outlen,
-                          (int)PRM_SIZE_query_cq_out);
+        return prm_refuse(call, PRM_STATUS_BAD_OUTPUT_LEN, PRM_WHY_OUTPUT_LENGTH, "output of %zu bytes, %d needed",
+                          outlen, (int)PRM_SIZE_query_cq_out);
     int rc = sn_cq_producer(env->nic, object->number, &count);
     if (rc)
         return prm_refuse_engine(call, rc, "completion queue");
@@ -196,8 +196,8 @@ static int query_cq(const struct prm_env *env, const struct prm_object *object, 
     return 0;
 }
 
-int prm_object_query(const struct prm_env *env, const struct prm_object *object, const void *in, size_t inlen, void *out,
-                     size_t outlen, struct prm_call *call)
+int prm_object_query(const struct prm_env *env, const struct prm_object *object, const void *in, size_t inlen,
+                     void *out, size_t outlen, struct prm_call *call)
 {
     uint32_t number = 0;
     int rc = prm_begin(call, in, inlen, out, outlen, PRM_SIZE_cmd_out);

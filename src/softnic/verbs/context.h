@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What stands behind the verbs structures. A device (one per SOFTNIC_DEVICES) has one NIC of the engine while at least one
- * context is open; a context owns every object made through it and frees what is left when it is closed.
+ * What stands behind the verbs structures. A device (one per SOFTNIC_DEVICES) has one NIC of the engine while at least
+ * one context is open; a context owns every object made through it and frees what is left when it is closed.
  *
  * Locks: the registry lock (device.c) guards devices and the port's life; the port's lock guards the engine, the object
  * lists and the umem tables. Registry before port.

@@ -25,9 +25,9 @@ static struct sv_context *open_contexts;
 static atomic_uint generation;
 
 /*
- * The port, as softnic_drive and softnic_wake see it without a lock. `users` counts callers that are inside; the port is
- * destroyed only after the pointer is gone and nobody is inside any more. Both sides are sequentially consistent: a caller
- * announces itself before it reads the pointer, the destroyer clears the pointer before it reads the count.
+ * The port, as softnic_drive and softnic_wake see it without a lock. `users` counts callers that are inside; the port
+ * is destroyed only after the pointer is gone and nobody is inside any more. Both sides are sequentially consistent: a
+ * caller announces itself before it reads the pointer, the destroyer clears the pointer before it reads the count.
  */
 static struct sn_port *_Atomic port;
 static atomic_uint users;
@@ -81,9 +81,9 @@ static void after_fork_parent(void)
 }
 
 /*
- * The child has no NIC thread, and its parent goes on using the one NIC there is. So the child forgets it all (the memory
- * is not freed: no lock of the parent's may be taken), closes the sockets that would keep the parent's peers from noticing
- * its death, and may open devices of its own.
+ * The child has no NIC thread, and its parent goes on using the one NIC there is. So the child forgets it all (the
+ * memory is not freed: no lock of the parent's may be taken), closes the sockets that would keep the parent's peers
+ * from noticing its death, and may open devices of its own.
  */
 static void after_fork_child(void)
 {
@@ -162,10 +162,12 @@ static int start_port(void)
     if (rc)
         return -sv_refuse(-rc, "cannot create a port: %s", strerror(-rc));
     if (config.shm) {
-        rc = sn_shm_create(p, &(struct sn_shm_config){.ring_bytes = config.ring_bytes, .passive = !config.thread}, &wire);
+        rc = sn_shm_create(p, &(struct sn_shm_config){.ring_bytes = config.ring_bytes, .passive = !config.thread},
+                           &wire);
         if (rc) {
             sn_port_destroy(p);
-            return -sv_refuse(-rc, "cannot create the shared-memory wire: %s (SOFTNIC_WIRE=none does without)", strerror(-rc));
+            return -sv_refuse(-rc, "cannot create the shared-memory wire: %s (SOFTNIC_WIRE=none does without)",
+                              strerror(-rc));
         }
         sn_port_lock(p);
         sn_port_attach_wire(p, wire);

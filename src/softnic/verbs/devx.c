@@ -10,8 +10,8 @@
 #include "softnic/verbs/log.h"
 #include "softnic/verbs/stats.h"
 
-struct mlx5dv_devx_obj *softnic_mlx5dv_devx_obj_create(struct ibv_context *context, const void *in, size_t inlen, void *out,
-                                                       size_t outlen)
+struct mlx5dv_devx_obj *softnic_mlx5dv_devx_obj_create(struct ibv_context *context, const void *in, size_t inlen,
+                                                       void *out, size_t outlen)
 {
     struct sv_context *ctx = sv_context_check(context, "mlx5dv_devx_obj_create");
     struct mlx5dv_devx_obj *obj = ctx ? calloc(1, sizeof(*obj)) : NULL;
@@ -112,12 +112,14 @@ int softnic_mlx5dv_devx_query_eqn(struct ibv_context *context, uint32_t vector, 
     if (!ctx)
         return errno;
     if (!eqn || vector >= (uint32_t)context->num_comp_vectors)
-        return sv_refuse(EINVAL, "mlx5dv_devx_query_eqn: vector = %u, the device has %d", vector, context->num_comp_vectors);
+        return sv_refuse(EINVAL, "mlx5dv_devx_query_eqn: vector = %u, the device has %d", vector,
+                         context->num_comp_vectors);
     *eqn = 1 + vector; /* no event is ever raised: any number that CREATE_CQ takes will do */
     return 0;
 }
 
-/* ---- init_obj ----------------------------------------------------------------------------------------------------- */
+/* ---- init_obj -----------------------------------------------------------------------------------------------------
+ */
 
 int softnic_mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t obj_type)
 {

@@ -13,8 +13,10 @@ static const struct softnic_env table[] = {
     {"SOFTNIC_LINK", "eth", "link layer of all ports: eth (RoCEv2) or ib"},
     {"SOFTNIC_LOG", "error", "messages on stderr: off, error, warn, info or debug"},
     {"SOFTNIC_WIRE", "shm", "how other processes are reached: shm (shared memory, this user and host) or none"},
-    {"SOFTNIC_SHM_RING", "1048576", "bytes of a shared-memory ring, per direction and peer: a power of two, 65536..67108864"},
-    {"SOFTNIC_THREAD", "1", "1: a NIC thread drives the port when nobody else does; 0: only callers of softnic_drive do"},
+    {"SOFTNIC_SHM_RING", "1048576",
+     "bytes of a shared-memory ring, per direction and peer: a power of two, 65536..67108864"},
+    {"SOFTNIC_THREAD", "1",
+     "1: a NIC thread drives the port when nobody else does; 0: only callers of softnic_drive do"},
     {"SOFTNIC_SEED", "0", "seed of keys and queue numbers; 0: unpredictable"},
 };
 

@@ -48,8 +48,22 @@ void sv_identity_of(unsigned index, enum sn_link link, struct sv_identity *out)
     uint32_t h = host_hash();
     const uint8_t mac[6] = {0x02, 0x5f, (uint8_t)(h >> 16), (uint8_t)(h >> 8), (uint8_t)h, (uint8_t)index};
     /* IPv4-mapped, in 127/8: an address that needs no configuration and cannot leave the host. */
-    const uint8_t mapped[16] = {0,    0,    0,   0,          0,                           0, 0, 0, 0, 0,
-                                0xff, 0xff, 127, (uint8_t)(64 + (h >> 24) % 128), (uint8_t)(h >> 16), (uint8_t)(index + 1)};
+    const uint8_t mapped[16] = {0,
+                                0,
+                                0,
+                                0,
+                                0,
+                                0,
+                                0,
+                                0,
+                                0,
+                                0,
+                                0xff,
+                                0xff,
+                                127,
+                                (uint8_t)(64 + (h >> 24) % 128),
+                                (uint8_t)(h >> 16),
+                                (uint8_t)(index + 1)};
     memset(out, 0, sizeof(*out));
     memcpy(out->mac, mac, 6);
     out->gid[0][0] = 0xfe;

@@ -33,8 +33,9 @@ static int space_of(const void *addr, enum sn_space *space)
 }
 
 /*
- * A NIC pins pages, and finds out then that they are not there. Here the process's own map is asked, so that a wrong pointer
- * is refused at registration and not met as a fault on the NIC thread. (Unmapping registered memory stays the caller's error.)
+ * A NIC pins pages, and finds out then that they are not there. Here the process's own map is asked, so that a wrong
+ * pointer is refused at registration and not met as a fault on the NIC thread. (Unmapping registered memory stays the
+ * caller's error.)
  */
 static int check_mapped(uintptr_t from, uintptr_t to, bool writes)
 {

@@ -51,8 +51,8 @@ int softnic_ibv_dealloc_pd(struct ibv_pd *ibv)
 /* ---- memory keys ------------------------------------------------------------------------------------------------ */
 
 enum {
-    ACCESS_KNOWN = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
-                   IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB,
+    ACCESS_KNOWN = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                   IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB,
     ACCESS_WRITES = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
 };
 
@@ -89,8 +89,13 @@ static struct ibv_mr *make_mr(struct ibv_pd *pd, struct sv_context *ctx, const c
         sv_refuse(-rc, "%s: %p, %zu bytes: %s", what, addr, memory->span.length, strerror(-rc));
         return NULL;
     }
-    mr->ibv = (struct ibv_mr){
-        .context = pd->context, .pd = pd, .addr = addr, .length = memory->span.length, .handle = key, .lkey = key, .rkey = key};
+    mr->ibv = (struct ibv_mr){.context = pd->context,
+                              .pd = pd,
+                              .addr = addr,
+                              .length = memory->span.length,
+                              .handle = key,
+                              .lkey = key,
+                              .rkey = key};
     return &mr->ibv;
 }
 
@@ -111,7 +116,8 @@ static struct ibv_mr *reg_address(struct ibv_pd *pd, const char *what, void *add
     struct sv_memory memory;
     int rc = sv_memory_of_address(addr, length, access & ACCESS_WRITES, &memory);
     if (rc) {
-        sv_refuse(-rc, "%s: %p, %zu bytes, access 0x%x: memory is not mapped, or not writable", what, addr, length, access);
+        sv_refuse(-rc, "%s: %p, %zu bytes, access 0x%x: memory is not mapped, or not writable", what, addr, length,
+                  access);
         return NULL;
     }
     return make_mr(pd, ctx, what, addr, iova, access, &memory);
@@ -127,12 +133,14 @@ struct ibv_mr *softnic_ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t len
     return reg_address(pd, "ibv_reg_mr_iova", addr, length, iova, (unsigned)access);
 }
 
-struct ibv_mr *softnic_ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
+struct ibv_mr *softnic_ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+                                        unsigned int access)
 {
     return reg_address(pd, "ibv_reg_mr_iova2", addr, length, iova, access);
 }
 
-struct ibv_mr *softnic_ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
+struct ibv_mr *softnic_ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+                                         int access)
 {
     static const char what[] = "ibv_reg_dmabuf_mr";
     if (fd < 0) { /* clients probe with fd -1, also without a PD, and take EBADF for "supported" */
@@ -149,7 +157,8 @@ struct ibv_mr *softnic_ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, siz
     struct sv_memory memory;
     int rc = sv_memory_of_fd(fd, offset, length, &memory);
     if (rc) {
-        sv_refuse(-rc, "%s: fd %d, offset %llu, %zu bytes: %s", what, fd, (unsigned long long)offset, length, strerror(-rc));
+        sv_refuse(-rc, "%s: fd %d, offset %llu, %zu bytes: %s", what, fd, (unsigned long long)offset, length,
+                  strerror(-rc));
         return NULL;
     }
     struct ibv_mr *mr = make_mr(pd, ctx, what, NULL, iova, (unsigned)access, &memory);
@@ -204,7 +213,8 @@ static int fill_av(const struct sv_context *ctx, const struct ibv_ah_attr *attr,
                          config->gid_count);
     av->tclass = attr->grh.traffic_class;
     av->hop_limit = attr->grh.hop_limit;
-    av->grh_gid_fl = htobe32(1u << 30 | (uint32_t)(attr->grh.sgid_index & 0xff) << 20 | (attr->grh.flow_label & 0xfffff));
+    av->grh_gid_fl =
+        htobe32(1u << 30 | (uint32_t)(attr->grh.sgid_index & 0xff) << 20 | (attr->grh.flow_label & 0xfffff));
     memcpy(av->rgid, attr->grh.dgid.raw, 16);
     if (config->link == SN_LINK_ETHERNET && sv_identity_mac_of_gid(attr->grh.dgid.raw, av->rmac))
         return sv_refuse(EHOSTUNREACH, "ibv_create_ah: no MAC is known for dgid %016llx:%016llx",

@@ -11,17 +11,17 @@
 
 #define UNUSED __attribute__((unused))
 
-#define REFUSES_POINTER(type, name, ...)                                                                              \
-    static type *refuse_##name(__VA_ARGS__)                                                                           \
-    {                                                                                                                 \
-        sv_refuse(EOPNOTSUPP, "ibv_" #name " is not modelled");                                                       \
-        return NULL;                                                                                                  \
+#define REFUSES_POINTER(type, name, ...)                                                                               \
+    static type *refuse_##name(__VA_ARGS__)                                                                            \
+    {                                                                                                                  \
+        sv_refuse(EOPNOTSUPP, "ibv_" #name " is not modelled");                                                        \
+        return NULL;                                                                                                   \
     }
 
-#define REFUSES(name, ...)                                                                                            \
-    static int refuse_##name(__VA_ARGS__)                                                                             \
-    {                                                                                                                 \
-        return sv_refuse(EOPNOTSUPP, "ibv_" #name " is not modelled");                                                \
+#define REFUSES(name, ...)                                                                                             \
+    static int refuse_##name(__VA_ARGS__)                                                                              \
+    {                                                                                                                  \
+        return sv_refuse(EOPNOTSUPP, "ibv_" #name " is not modelled");                                                 \
     }
 
 REFUSES_POINTER(struct ibv_mw, alloc_mw, struct ibv_pd *pd UNUSED, enum ibv_mw_type type UNUSED)
@@ -31,11 +31,13 @@ REFUSES(req_notify_cq, struct ibv_cq *cq UNUSED, int solicited_only UNUSED)
 REFUSES(advise_mr, struct ibv_pd *pd UNUSED, enum ibv_advise_mr_advice advice UNUSED, uint32_t flags UNUSED,
         struct ibv_sge *sg_list UNUSED, uint32_t num_sges UNUSED)
 REFUSES_POINTER(struct ibv_mr, alloc_null_mr, struct ibv_pd *pd UNUSED)
-REFUSES_POINTER(struct ibv_counters, create_counters, struct ibv_context *c UNUSED, struct ibv_counters_init_attr *a UNUSED)
+REFUSES_POINTER(struct ibv_counters, create_counters, struct ibv_context *c UNUSED,
+                struct ibv_counters_init_attr *a UNUSED)
 REFUSES_POINTER(struct ibv_dm, alloc_dm, struct ibv_context *c UNUSED, struct ibv_alloc_dm_attr *a UNUSED)
 REFUSES_POINTER(struct ibv_flow_action, create_flow_action_esp, struct ibv_context *c UNUSED,
                 struct ibv_flow_action_esp_attr *a UNUSED)
-REFUSES_POINTER(struct ibv_pd, alloc_parent_domain, struct ibv_context *c UNUSED, struct ibv_parent_domain_init_attr *a UNUSED)
+REFUSES_POINTER(struct ibv_pd, alloc_parent_domain, struct ibv_context *c UNUSED,
+                struct ibv_parent_domain_init_attr *a UNUSED)
 REFUSES_POINTER(struct ibv_td, alloc_td, struct ibv_context *c UNUSED, struct ibv_td_init_attr *a UNUSED)
 REFUSES_POINTER(struct ibv_rwq_ind_table, create_rwq_ind_table, struct ibv_context *c UNUSED,
                 struct ibv_rwq_ind_table_init_attr *a UNUSED)

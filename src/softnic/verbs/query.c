@@ -62,7 +62,8 @@ int sv_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
     if (!ctx)
         return errno;
     if ((input && input->comp_mask) || !attr || attr_size < sizeof(a.orig_attr))
-        return sv_refuse(EINVAL, "ibv_query_device_ex: comp_mask = 0x%x, size %zu", input ? input->comp_mask : 0, attr_size);
+        return sv_refuse(EINVAL, "ibv_query_device_ex: comp_mask = 0x%x, size %zu", input ? input->comp_mask : 0,
+                         attr_size);
     fill_device(ctx, &a.orig_attr);
     a.phys_port_cnt_ex = 1; /* everything else in it is a feature that is not modelled: zero says so */
     memset(attr, 0, attr_size);
@@ -141,13 +142,14 @@ static struct ibv_gid_entry gid_entry(const struct sv_context *ctx, uint32_t ind
 {
     struct ibv_gid_entry e = {.gid_index = index,
                               .port_num = 1,
-                              .gid_type = ctx->device->link == SN_LINK_ETHERNET ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_IB};
+                              .gid_type =
+                                  ctx->device->link == SN_LINK_ETHERNET ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_IB};
     memcpy(e.gid.raw, ctx->device->identity.gid[index], 16);
     return e;
 }
 
-int softnic__ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t gid_index, struct ibv_gid_entry *entry,
-                              uint32_t flags, size_t entry_size)
+int softnic__ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t gid_index,
+                              struct ibv_gid_entry *entry, uint32_t flags, size_t entry_size)
 {
     struct sv_context *ctx = sv_context_check(context, "ibv_query_gid_ex");
     if (!ctx)
@@ -169,7 +171,8 @@ ssize_t softnic__ibv_query_gid_table(struct ibv_context *context, struct ibv_gid
         return -errno;
     unsigned count = ctx->device->identity.gid_count;
     if (!entries || flags || entry_size < sizeof(*entries) || max_entries < count)
-        return -sv_refuse(EINVAL, "ibv_query_gid_table: flags = 0x%x, room for %zu of %u entries", flags, max_entries, count);
+        return -sv_refuse(EINVAL, "ibv_query_gid_table: flags = 0x%x, room for %zu of %u entries", flags, max_entries,
+                          count);
     for (unsigned i = 0; i < count; i++) {
         struct ibv_gid_entry e = gid_entry(ctx, i);
         memcpy((uint8_t *)entries + i * entry_size, &e, sizeof(e));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Verbs of the CPU data path. They exist, because clients resolve them by name and give up on a library that lacks one; they
- * say no, because queues with a CPU data path are not modelled. Queues are made with the DEVX commands.
+ * Verbs of the CPU data path. They exist, because clients resolve them by name and give up on a library that lacks one;
+ * they say no, because queues with a CPU data path are not modelled. Queues are made with the DEVX commands.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -15,8 +15,8 @@ static int refuse(const char *what)
     return sv_refuse(EOPNOTSUPP, "%s is not modelled: queues are made with mlx5dv_devx_obj_create", what);
 }
 
-struct ibv_cq *softnic_ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context, struct ibv_comp_channel *channel,
-                                     int comp_vector)
+struct ibv_cq *softnic_ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+                                     struct ibv_comp_channel *channel, int comp_vector)
 {
     (void)context, (void)cqe, (void)cq_context, (void)channel, (void)comp_vector;
     refuse("ibv_create_cq");

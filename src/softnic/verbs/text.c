@@ -41,7 +41,8 @@ const char *softnic_ibv_port_state_str(enum ibv_port_state port_state)
     return (unsigned)port_state < COUNT(names) ? names[port_state] : "unknown";
 }
 
-/* Registered memory is ordinary shared-or-copied memory here: a fork needs no preparation, and a child opens its own NIC. */
+/* Registered memory is ordinary shared-or-copied memory here: a fork needs no preparation, and a child opens its own
+ * NIC. */
 int softnic_ibv_fork_init(void)
 {
     return 0;

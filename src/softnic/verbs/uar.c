@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Doorbell registers. The engine's registers lie 64 bytes apart in one region; each UAR gets a virtual page of its own onto
- * it, so that a GPU driver can register two of them (it refuses a page that it knows already). Within that page the layout
- * is a ConnectX's relative to base_addr: BlueFlame at +0x800 (reg_addr), the record-less doorbell at +0x600.
+ * Doorbell registers. The engine's registers lie 64 bytes apart in one region; each UAR gets a virtual page of its own
+ * onto it, so that a GPU driver can register two of them (it refuses a page that it knows already). Within that page
+ * the layout is a ConnectX's relative to base_addr: BlueFlame at +0x800 (reg_addr), the record-less doorbell at +0x600.
  *
- * Under ThreadSanitizer the registers are handed out where the engine sees them: it tracks happens-before by address and
- * would take a doorbell through another mapping for no synchronisation at all.
+ * Under ThreadSanitizer the registers are handed out where the engine sees them: it tracks happens-before by address
+ * and would take a doorbell through another mapping for no synchronisation at all.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -89,7 +89,8 @@ struct mlx5dv_devx_uar *softnic_mlx5dv_devx_alloc_uar(struct ibv_context *contex
     struct sv_context *ctx = sv_context_check(context, what);
     if (!ctx)
         return NULL;
-    if (flags != MLX5_IB_UAPI_UAR_ALLOC_TYPE_BF && flags != MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC && flags != UAR_TYPE_NC_DEDICATED) {
+    if (flags != MLX5_IB_UAPI_UAR_ALLOC_TYPE_BF && flags != MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC &&
+        flags != UAR_TYPE_NC_DEDICATED) {
         sv_refuse(EOPNOTSUPP, "%s: flags = 0x%x are not modelled (0 BF, 1 NC, 0x80000000 NC_DEDICATED)", what, flags);
         return NULL;
     }

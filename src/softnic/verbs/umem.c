@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* User memory for queues and records. Ids are per context; a queue that uses a umem keeps it from being deregistered. */
+/* User memory for queues and records. Ids are per context; a queue that uses a umem keeps it from being deregistered.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,8 +56,8 @@ static struct mlx5dv_devx_umem *make(struct sv_context *ctx, const struct sv_mem
 
 static int check_umem_access(const char *what, uint32_t access)
 {
-    uint32_t known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
-                     IBV_ACCESS_RELAXED_ORDERING;
+    uint32_t known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                     IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_RELAXED_ORDERING;
     return access & ~known ? sv_refuse(EOPNOTSUPP, "%s: access bits 0x%x are not modelled", what, access & ~known) : 0;
 }
 
@@ -72,7 +73,8 @@ static struct mlx5dv_devx_umem *reg_address(struct sv_context *ctx, const char *
     return make(ctx, &memory);
 }
 
-struct mlx5dv_devx_umem *softnic_mlx5dv_devx_umem_reg(struct ibv_context *context, void *addr, size_t size, uint32_t access)
+struct mlx5dv_devx_umem *softnic_mlx5dv_devx_umem_reg(struct ibv_context *context, void *addr, size_t size,
+                                                      uint32_t access)
 {
     static const char what[] = "mlx5dv_devx_umem_reg";
     struct sv_context *ctx = sv_context_check(context, what);
@@ -89,7 +91,8 @@ struct mlx5dv_devx_umem *softnic_mlx5dv_devx_umem_reg_ex(struct ibv_context *con
         return NULL;
     }
     if (in->comp_mask & ~(uint64_t)MLX5DV_UMEM_MASK_DMABUF) {
-        sv_refuse(EOPNOTSUPP, "%s: comp_mask = 0x%llx is not modelled (1: DMABUF)", what, (unsigned long long)in->comp_mask);
+        sv_refuse(EOPNOTSUPP, "%s: comp_mask = 0x%llx is not modelled (1: DMABUF)", what,
+                  (unsigned long long)in->comp_mask);
         return NULL;
     }
     if (!in->pgsz_bitmap) {

@@ -202,7 +202,7 @@ void sn_shm_unbind(struct sn_wire *wire, const uint8_t gid0[16])
 void sn_shm_count(struct sn_shm_counters *out)
 {
 #define READ(name) .name = atomic_load_explicit(&shm_totals.name, memory_order_relaxed)
-    *out = (struct sn_shm_counters){READ(bursts_sent), READ(bytes_sent), READ(bursts_received), READ(bytes_received),
-                                    READ(wakes), READ(connections), READ(peers_lost), READ(bad_records)};
+    *out = (struct sn_shm_counters){READ(bursts_sent), READ(bytes_sent),  READ(bursts_received), READ(bytes_received),
+                                    READ(wakes),       READ(connections), READ(peers_lost),      READ(bad_records)};
 #undef READ
 }

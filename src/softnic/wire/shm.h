@@ -2,15 +2,15 @@
 /*
  * The shared-memory wire: processes of one user on one host that open the same kind of device.
  *
- * Rendezvous: each NIC of a process listens on an abstract Unix socket per GID, "softnic/<uid>/<gid in hex>/<slot>"; the
- * first free slot (1..255) becomes the top bits of its QPNs. A process that has a burst for another slot connects, both
- * sides check the other's credentials, and the connecting one passes a sealed memory file with two rings (shm_ring.h), one
- * for each direction, and an eventfd for each side to be woken by. Nothing is left behind when processes end, and the
- * socket's hang-up tells of a death.
+ * Rendezvous: each NIC of a process listens on an abstract Unix socket per GID, "softnic/<uid>/<gid in hex>/<slot>";
+ * the first free slot (1..255) becomes the top bits of its QPNs. A process that has a burst for another slot connects,
+ * both sides check the other's credentials, and the connecting one passes a sealed memory file with two rings
+ * (shm_ring.h), one for each direction, and an eventfd for each side to be woken by. Nothing is left behind when
+ * processes end, and the socket's hang-up tells of a death.
  *
- * Trust: peers are processes of this user, but what they write is still checked: headers are copied out of shared memory
- * once and then judged, so that no content of a ring can cause an access outside it, a crash or a stall. A connection that
- * carries nonsense is closed.
+ * Trust: peers are processes of this user, but what they write is still checked: headers are copied out of shared
+ * memory once and then judged, so that no content of a ring can cause an access outside it, a crash or a stall. A
+ * connection that carries nonsense is closed.
  */
 #ifndef SOFTNIC_WIRE_SHM_H
 #define SOFTNIC_WIRE_SHM_H

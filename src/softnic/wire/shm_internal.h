@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside the shared-memory wire. Everything below needs the port's lock, except where it says otherwise; the helper thread
- * (shm_thread.c) takes it for each batch of events.
+ * Inside the shared-memory wire. Everything below needs the port's lock, except where it says otherwise; the helper
+ * thread (shm_thread.c) takes it for each batch of events.
  */
 #ifndef SOFTNIC_WIRE_SHM_INTERNAL_H
 #define SOFTNIC_WIRE_SHM_INTERNAL_H
@@ -40,9 +40,9 @@ struct shm_connection {
     uint64_t id;
     int fd;
     bool connector;
-    bool open;   /* rings mapped: an accepted one waits for the hello first */
-    bool dead;   /* to be reaped, as soon as nobody holds a pointer */
-    bool known;  /* `peer` has been copied from shared memory */
+    bool open;          /* rings mapped: an accepted one waits for the hello first */
+    bool dead;          /* to be reaped, as soon as nobody holds a pointer */
+    bool known;         /* `peer` has been copied from shared memory */
     uint8_t target[16]; /* the GID that was connected to */
     struct shm_identity peer;
     void *map;

@@ -11,8 +11,8 @@
 
 enum { HELLO_VERSION = 1 };
 #define HELLO_MAGIC 0x31786e74666f73ull /* "softnx1" */
-#define RING_MIN 65536ull
-#define RING_MAX (64ull << 20)
+#define RING_MIN    65536ull
+#define RING_MAX    (64ull << 20)
 
 int shm_peer_index(const struct shm_identity *identity, const uint8_t gid[16])
 {
@@ -35,7 +35,8 @@ bool shm_peer_know(struct shm_connection *c)
     return true;
 }
 
-/* ---- life --------------------------------------------------------------------------------------------------------- */
+/* ---- life ---------------------------------------------------------------------------------------------------------
+ */
 
 static struct shm_connection *new_connection(struct shm_wire *w, struct shm_endpoint *endpoint, int fd, bool connector)
 {
@@ -112,7 +113,8 @@ void shm_peer_hangup(struct shm_wire *w, struct shm_connection *c)
     shm_peer_kill(w, c);
 }
 
-/* ---- making one --------------------------------------------------------------------------------------------------- */
+/* ---- making one ---------------------------------------------------------------------------------------------------
+ */
 
 static void open_rings(struct shm_wire *w, struct shm_connection *c, void *map, uint64_t ring_bytes, uint64_t nonce)
 {
@@ -215,7 +217,8 @@ struct shm_connection *shm_peer_find(struct shm_wire *w, const struct sn_burst *
     return found;
 }
 
-/* ---- being found -------------------------------------------------------------------------------------------------- */
+/* ---- being found --------------------------------------------------------------------------------------------------
+ */
 
 int shm_peer_accept(struct shm_wire *w, struct shm_endpoint *endpoint, unsigned gid_index)
 {

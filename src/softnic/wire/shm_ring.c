@@ -85,8 +85,8 @@ static int put_payload(struct shm_tx *tx, uint64_t position, uint64_t length, sh
     return rc || first == length ? rc : copy(arg, tx->data, first, length - first);
 }
 
-int shm_tx_put(struct shm_tx *tx, const struct shm_header *header, const struct shm_operands *operands, shm_copy_fn copy,
-               void *arg)
+int shm_tx_put(struct shm_tx *tx, const struct shm_header *header, const struct shm_operands *operands,
+               shm_copy_fn copy, void *arg)
 {
     uint64_t position = tx->tail, payload = position + SHM_LINE;
     uint8_t *line = tx->data + (position & (tx->size - 1));
@@ -113,7 +113,8 @@ int shm_tx_put(struct shm_tx *tx, const struct shm_header *header, const struct 
 
 bool shm_rx_ready(const struct shm_rx *rx)
 {
-    return atomic_load_explicit(commit_word(rx->data, rx->size, rx->head), memory_order_seq_cst) == rx->nonce + rx->head;
+    return atomic_load_explicit(commit_word(rx->data, rx->size, rx->head), memory_order_seq_cst) ==
+           rx->nonce + rx->head;
 }
 
 static bool header_makes_sense(const struct shm_rx *rx, const struct shm_header *h)

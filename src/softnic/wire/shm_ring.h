@@ -2,17 +2,17 @@
 /*
  * A byte ring in memory shared by two processes: one producer, one consumer.
  *
- * Records start on cache lines. A record's first 8 bytes are its commit word, `nonce + position`, written last with release
- * order; positions only grow, so a word from an earlier lap never matches, and payload cannot pass for a commit word because
- * the nonce is secret. The consumer therefore looks at the very line that holds the header, and an 8-byte WRITE crosses
- * between two cores as one cache line: no index is read on that way. The consumer's position goes back on a line of its own,
- * now and then; the producer reads it when it seems to be out of room.
+ * Records start on cache lines. A record's first 8 bytes are its commit word, `nonce + position`, written last with
+ * release order; positions only grow, so a word from an earlier lap never matches, and payload cannot pass for a commit
+ * word because the nonce is secret. The consumer therefore looks at the very line that holds the header, and an 8-byte
+ * WRITE crosses between two cores as one cache line: no index is read on that way. The consumer's position goes back on
+ * a line of its own, now and then; the producer reads it when it seems to be out of room.
  *
- * Sleeping: the consumer stores `asleep` and then looks at the next commit word; the producer stores the commit word and
- * then looks at `asleep`; all four are sequentially consistent, so at least one of them sees the other.
+ * Sleeping: the consumer stores `asleep` and then looks at the next commit word; the producer stores the commit word
+ * and then looks at `asleep`; all four are sequentially consistent, so at least one of them sees the other.
  *
- * Nothing read from shared memory is trusted: positions live in private memory, a header is copied out once and judged, and
- * payload is addressed through a mask.
+ * Nothing read from shared memory is trusted: positions live in private memory, a header is copied out once and judged,
+ * and payload is addressed through a mask.
  */
 #ifndef SOFTNIC_WIRE_SHM_RING_H
 #define SOFTNIC_WIRE_SHM_RING_H
@@ -26,10 +26,10 @@
 
 enum {
     SHM_LINE = 64,
-    SHM_INLINE = 8,            /* payload bytes that travel in the header's own line */
+    SHM_INLINE = 8, /* payload bytes that travel in the header's own line */
     SHM_MAX_GIDS = 4,
-    SHM_CONTROL_BYTES = 4096,  /* struct shm_region, before the rings */
-    SHM_ACCEPTED_GID = 0xff,   /* dgid index: the GID that the connection was made to */
+    SHM_CONTROL_BYTES = 4096, /* struct shm_region, before the rings */
+    SHM_ACCEPTED_GID = 0xff,  /* dgid index: the GID that the connection was made to */
 };
 
 struct shm_identity { /* who writes into a direction */
@@ -38,9 +38,9 @@ struct shm_identity { /* who writes into a direction */
     uint8_t gid[SHM_MAX_GIDS][16];
 };
 
-struct shm_direction { /* shared */
-    _Alignas(SHM_LINE) _Atomic uint64_t head; /* bytes consumed; written by the consumer */
-    _Alignas(SHM_LINE) _Atomic uint32_t asleep; /* written by the consumer; the producer takes it back to 0 */
+struct shm_direction {                               /* shared */
+    _Alignas(SHM_LINE) _Atomic uint64_t head;        /* bytes consumed; written by the consumer */
+    _Alignas(SHM_LINE) _Atomic uint32_t asleep;      /* written by the consumer; the producer takes it back to 0 */
     _Alignas(SHM_LINE) struct shm_identity producer; /* written by the producer before its first record */
 };
 
@@ -48,17 +48,17 @@ struct shm_region { /* shared; rings follow at SHM_CONTROL_BYTES: 0 connector to
     struct shm_direction direction[2];
 };
 
-struct shm_header { /* the first line of a record, after its commit word */
-    uint32_t dqpn;  /* 24 bits; top 8: index of dgid */
-    uint32_t sqpn;  /* 24 bits; top 8: index of sgid */
+struct shm_header {                             /* the first line of a record, after its commit word */
+    uint32_t dqpn;                              /* 24 bits; top 8: index of dgid */
+    uint32_t sqpn;                              /* 24 bits; top 8: index of sgid */
     uint8_t kind, flags, mtu_service, syndrome; /* mtu in the low 4 bits */
-    uint32_t psn;      /* 24 bits; top 8: atomic size */
+    uint32_t psn;                               /* 24 bits; top 8: atomic size */
     uint32_t npackets;
-    uint32_t length;   /* payload bytes */
+    uint32_t length; /* payload bytes */
     uint64_t va;
     uint32_t rkey, dmalen, imm;
-    uint32_t msn;      /* 24 bits; top 8: 1 if the 8 bytes below are atomic_orig */
-    uint64_t inlined;  /* payload of up to 8 bytes, or an atomic's original value */
+    uint32_t msn;     /* 24 bits; top 8: 1 if the 8 bytes below are atomic_orig */
+    uint64_t inlined; /* payload of up to 8 bytes, or an atomic's original value */
 };
 _Static_assert(sizeof(struct shm_header) == SHM_LINE - 8, "a header and its commit word fill a cache line");
 
@@ -97,11 +97,11 @@ bool shm_tx_room(struct shm_tx *tx, uint64_t bytes);
 typedef int (*shm_copy_fn)(void *arg, void *dst, uint64_t from, uint64_t n);
 
 /*
- * Writes and commits a record; room was checked. Returns 1 if the consumer has to be woken, else 0; what `copy` returned if
- * that failed, and then nothing was committed.
+ * Writes and commits a record; room was checked. Returns 1 if the consumer has to be woken, else 0; what `copy`
+ * returned if that failed, and then nothing was committed.
  */
-int shm_tx_put(struct shm_tx *tx, const struct shm_header *header, const struct shm_operands *operands, shm_copy_fn copy,
-               void *arg);
+int shm_tx_put(struct shm_tx *tx, const struct shm_header *header, const struct shm_operands *operands,
+               shm_copy_fn copy, void *arg);
 
 /* True if a record is waiting. */
 bool shm_rx_ready(const struct shm_rx *rx);

@@ -84,7 +84,8 @@ static struct shm_header cut(const struct shm_header *whole, uint32_t from, uint
     if (!first)
         h.flags &= (uint8_t)~SN_BURST_FIRST;
     if (!last)
-        h.flags &= (uint8_t)~(SN_BURST_LAST | SN_BURST_IMM | SN_BURST_INVALIDATE | SN_BURST_SOLICITED | SN_BURST_ACKREQ);
+        h.flags &=
+            (uint8_t) ~(SN_BURST_LAST | SN_BURST_IMM | SN_BURST_INVALIDATE | SN_BURST_SOLICITED | SN_BURST_ACKREQ);
     return h;
 }
 
@@ -117,7 +118,8 @@ static struct shm_partial *find_partial(struct shm_connection *c, const struct s
     return NULL;
 }
 
-/* Remembers that `sent` bytes are in the ring. If a memory is lost, packets are sent twice, which the peer sorts out. */
+/* Remembers that `sent` bytes are in the ring. If a memory is lost, packets are sent twice, which the peer sorts out.
+ */
 static void remember(struct shm_connection *c, struct shm_partial *p, const struct sn_burst *b, uint32_t sent)
 {
     if (!sent)
@@ -168,8 +170,8 @@ static int put_piece(struct shm_wire *w, struct shm_connection *c, const struct 
     return 0;
 }
 
-static int send_cut(struct shm_wire *w, struct shm_connection *c, const struct shm_header *whole, const struct sn_burst *b,
-                    uint32_t limit)
+static int send_cut(struct shm_wire *w, struct shm_connection *c, const struct shm_header *whole,
+                    const struct sn_burst *b, uint32_t limit)
 {
     struct shm_partial *p = find_partial(c, b);
     uint32_t sent = p ? p->sent : 0;

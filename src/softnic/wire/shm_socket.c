@@ -13,7 +13,8 @@
 
 #include "softnic/wire/shm_internal.h"
 
-/* ---- descriptors that a forked child must not keep: it would hold connections open after its parent's death --------- */
+/* ---- descriptors that a forked child must not keep: it would hold connections open after its parent's death ---------
+ */
 
 enum { MAX_TRACKED = 8192 };
 static atomic_int tracked[MAX_TRACKED]; /* fd + 1; 0: free */

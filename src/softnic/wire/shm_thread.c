@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The wire's helper thread: waits for what needs a system call (connections, hellos, hang-ups, wake-ups by peers), so that
- * nobody who moves data ever has to. It blocks all signals, and while nothing happens it costs nothing.
+ * The wire's helper thread: waits for what needs a system call (connections, hellos, hang-ups, wake-ups by peers), so
+ * that nobody who moves data ever has to. It blocks all signals, and while nothing happens it costs nothing.
  */
 #include <errno.h>
 #include <signal.h>
