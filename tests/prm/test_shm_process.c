@@ -274,6 +274,80 @@ static void nobody_in_that_slot(void **state)
     rig_close(&r);
 }
 
+/* LIDs instead of GIDs on the way to a queue pair; the rings are the same. */
+static void infiniband(void **state)
+{
+    setenv("SOFTNIC_LINK", "ib", 1);
+    data_both_ways(state);
+    unsetenv("SOFTNIC_LINK");
+}
+
+/* A NIC with several peers at once, and a device of its own that each of them could also have reached. */
+static void several_peers(void **state)
+{
+    (void)state;
+    enum { PEERS = 3 };
+    struct child c[PEERS];
+    struct rig r;
+    struct rig_qp q[PEERS];
+    struct rig_address own, peer[PEERS];
+    uint8_t ready = 1;
+    for (int i = 0; i < PEERS; i++)
+        c[i] = start();
+    rig_open(&r, 0);
+    for (int i = 0; i < PEERS; i++) {
+        rig_qp_create(&q[i], &r);
+        own = rig_address_of(&q[i]);
+        exchange(c[i].socket, &own, &peer[i]);
+        for (int k = 0; k < i; k++)
+            assert_int_not_equal(peer[i].qpn >> 16, peer[k].qpn >> 16);
+        rig_connect(&q[i], &peer[i]);
+    }
+    for (int i = 0; i < PEERS; i++) {
+        assert_int_equal(write(c[i].socket, &ready, 1), 1);
+        assert_int_equal(read(c[i].socket, &ready, 1), 1);
+    }
+    for (unsigned round = 0; round < 50; round++) {
+        for (int i = 0; i < PEERS; i++) {
+            fill(r.data + 50000 * i, 50000, round * 3 + (unsigned)i);
+            rig_post_rdma(&q[i], RIG_WRITE, &peer[i], HALF, 50000u * (unsigned)i, 50000);
+            rig_post_rdma(&q[i], RIG_READ, &peer[i], HALF, HALF + 50000u * (unsigned)i, 50000);
+        }
+        for (int i = 0; i < PEERS; i++) {
+            ok(&q[i]);
+            ok(&q[i]);
+        }
+        assert_memory_equal(r.data, r.data + HALF, PEERS * 50000);
+    }
+    for (int i = 0; i < PEERS; i++)
+        rig_qp_destroy(&q[i]);
+    rig_close(&r);
+    for (int i = 0; i < PEERS; i++)
+        stop(&c[i]);
+}
+
+/* Both sides sleep for a while between messages: nobody may be left asleep. */
+static void after_a_pause(void **state)
+{
+    (void)state;
+    struct child c = start();
+    struct rig r;
+    struct rig_qp q;
+    struct rig_address peer;
+    struct rig_cqe e;
+    connect_over(c.socket, &r, &q, &peer);
+    for (int i = 0; i < 30; i++) {
+        usleep(i * 500);
+        rig_post_rdma(&q, RIG_WRITE, &peer, HALF, 0, 64);
+        while (!rig_poll(&q, &e))
+            usleep(100); /* the NIC threads of both processes do it all; a hang is the failure */
+        assert_int_equal(e.opcode, 0);
+    }
+    rig_qp_destroy(&q);
+    rig_close(&r);
+    stop(&c);
+}
+
 /* Descriptors and mappings of connections go away with them. */
 static void connections_leak_nothing(void **state)
 {
@@ -307,6 +381,9 @@ int main(void)
         cmocka_unit_test(many_in_flight),
         cmocka_unit_test(a_killed_peer_is_an_error),
         cmocka_unit_test(a_stopped_peer_is_an_error),
+        cmocka_unit_test(infiniband),
+        cmocka_unit_test(several_peers),
+        cmocka_unit_test(after_a_pause),
         cmocka_unit_test(nobody_in_that_slot),
         cmocka_unit_test(connections_leak_nothing),
     };
