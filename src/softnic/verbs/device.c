@@ -25,42 +25,56 @@ static struct sv_context *open_contexts;
 static atomic_uint generation;
 
 /*
- * The port, as softnic_drive and softnic_wake see it without a lock. `users` counts callers that are inside; the port
+ * The port, as softnic_drive and softnic_wake see it without a lock. `inside` counts callers that are in it; the port
  * is destroyed only after the pointer is gone and nobody is inside any more. Both sides are sequentially consistent: a
- * caller announces itself before it reads the pointer, the destroyer clears the pointer before it reads the count.
+ * caller announces itself before it reads the pointer, the destroyer clears the pointer before it reads the counts.
+ * There is a count for each CPU, roughly, because several threads that wait call softnic_drive all the time.
  */
+enum { INSIDE_SLOTS = 32 };
 static struct sn_port *_Atomic port;
-static atomic_uint users;
+static struct {
+    _Alignas(64) atomic_uint count;
+} inside[INSIDE_SLOTS];
 
-static struct sn_port *port_enter(void)
+static struct sn_port *port_enter(unsigned *slot)
 {
-    atomic_fetch_add(&users, 1);
+    *slot = (unsigned)sched_getcpu() % INSIDE_SLOTS; /* -1 (unknown) will do, too */
+    atomic_fetch_add(&inside[*slot].count, 1);
     return atomic_load(&port);
 }
 
-static void port_leave(void)
+static void port_leave(unsigned slot)
 {
-    atomic_fetch_sub_explicit(&users, 1, memory_order_release);
+    atomic_fetch_sub_explicit(&inside[slot].count, 1, memory_order_release);
+}
+
+static void wait_until_left(void)
+{
+    for (unsigned i = 0; i < INSIDE_SLOTS; i++)
+        while (atomic_load(&inside[i].count))
+            sched_yield();
 }
 
 int softnic_drive(void)
 {
+    unsigned slot;
     if (!atomic_load_explicit(&port, memory_order_relaxed))
         return 0;
-    struct sn_port *p = port_enter();
+    struct sn_port *p = port_enter(&slot);
     int rc = p ? sn_port_run(p) : 0;
-    port_leave();
+    port_leave(slot);
     return rc;
 }
 
 void softnic_wake(void)
 {
+    unsigned slot;
     if (!atomic_load_explicit(&port, memory_order_relaxed))
         return;
-    struct sn_port *p = port_enter();
+    struct sn_port *p = port_enter(&slot);
     if (p)
         sn_port_wake(p);
-    port_leave();
+    port_leave(slot);
 }
 
 unsigned sv_generation(void)
@@ -89,7 +103,8 @@ static void after_fork_child(void)
 {
     atomic_fetch_add(&generation, 1);
     atomic_store(&port, NULL);
-    atomic_store(&users, 0);
+    for (unsigned i = 0; i < INSIDE_SLOTS; i++)
+        atomic_store(&inside[i].count, 0);
     wire = NULL;
     open_contexts = NULL;
     sn_shm_after_fork_child();
@@ -180,8 +195,7 @@ static int start_port(void)
 static void stop_port(void)
 {
     struct sn_port *p = atomic_exchange(&port, NULL);
-    while (atomic_load(&users))
-        sched_yield();
+    wait_until_left();
     if (wire) {
         sn_port_lock(p);
         sn_port_attach_wire(p, NULL);
