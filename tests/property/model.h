@@ -3,7 +3,9 @@
  * The reference model: memory as arrays, one queue's operations applied one after the other in ticket order.
  *
  * It knows nothing of WQEs, packets or threads. What it relies on is what the API promises: operations of one queue take
- * effect in the order of their tickets, an operation that fails has no effect, and none after it has any.
+ * effect in the order of their tickets, an operation that fails has no effect, and none after it has any. One liberty is
+ * the specification's: a READ is not ordered before a later WRITE of its queue unless that one is fenced (IBTA vol. 1,
+ * 10.8.3.3, work request ordering table), so a byte that was read may be the one before or after such a WRITE.
  */
 #ifndef GDAKI_TESTS_PROPERTY_MODEL_H
 #define GDAKI_TESTS_PROPERTY_MODEL_H
@@ -31,11 +33,49 @@ inline int syndrome_of(uint8_t kind)
 
 struct queue_model {
     std::vector<uint8_t> target;
+    std::vector<std::vector<uint8_t>> written; /* by offset: every value stored there, in order */
+    struct pending_get {
+        const struct step *step;
+        std::vector<uint8_t> before;  /* the bytes when the READ's turn came */
+        std::vector<size_t> position; /* length of written[] then */
+    };
+    std::vector<pending_get> gets;
     std::vector<uint64_t> words;
     const uint8_t *source = nullptr;
     const struct step *failed = nullptr; /* the step that put the queue into error, if any */
 
-    /* What the step leaves in its result slot; returns the number of bytes that are defined. */
+    void store(uint32_t offset, const void *bytes, size_t length)
+    {
+        for (size_t i = 0; i < length; ++i) {
+            target[offset + i] = ((const uint8_t *)bytes)[i];
+            written[offset + i].push_back(target[offset + i]);
+        }
+    }
+
+    void remember_get(const struct step &step)
+    {
+        pending_get get;
+        get.step = &step;
+        for (uint32_t i = 0; i < step.length; ++i) {
+            get.before.push_back(target[step.target + i]);
+            get.position.push_back(written[step.target + i].size());
+        }
+        gets.push_back(get);
+    }
+
+    /* After the last step: is what a READ returned possible? */
+    bool may_read(const pending_get &get, const uint8_t *result) const
+    {
+        for (uint32_t i = 0; i < get.step->length; ++i) {
+            const std::vector<uint8_t> &later = written[get.step->target + i];
+            if (result[i] != get.before[i] &&
+                std::find(later.begin() + (long)get.position[i], later.end(), result[i]) == later.end())
+                return false;
+        }
+        return true;
+    }
+
+    /* What the step leaves in its result slot; returns the number of bytes that are defined at once. */
     size_t apply(const struct step &step, uint8_t *result)
     {
         uint64_t old = words[step.word];
@@ -43,19 +83,19 @@ struct queue_model {
         case STEP_PUT:
         case STEP_WRITE_2:
         case STEP_WRITE_INLINE:
-            memcpy(&target[step.target], source + step.source, step.length);
+            store(step.target, source + step.source, step.length);
             return 0;
         case STEP_P:
-            memcpy(&target[step.target], &step.value, 8);
+            store(step.target, &step.value, 8);
             return 0;
         case STEP_GET:
-            memcpy(result, &target[step.target], step.length);
-            return step.length;
+            remember_get(step);
+            return 0;
         case STEP_PUT_SIGNAL:
-            memcpy(&target[step.target], source + step.source, step.length);
+            store(step.target, source + step.source, step.length);
             break;
         case STEP_P_SIGNAL:
-            memcpy(&target[step.target], &step.value, 8);
+            store(step.target, &step.value, 8);
             break;
         case STEP_COMPARE_SWAP:
             if (old == step.length)

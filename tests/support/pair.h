@@ -184,7 +184,7 @@ inline uint32_t number_of(doca_verbs_qp_t *qp)
 struct queue {
     world &w;
     struct doca_gpu_verbs_qp_group_hl *group = nullptr;
-    struct doca_gpu_verbs_qp_hl *single = nullptr;
+    struct doca_gpu_verbs_qp_hl *single = nullptr, *second = nullptr; /* second: companion of a single BlueFlame queue */
     struct doca_gpu_dev_verbs_qp *dev_main = nullptr, *dev_companion = nullptr;
 
     queue(world &w, const queue_options &options, bool with_companion) : w(w)
@@ -198,7 +198,7 @@ struct queue {
         attr.nic_handler = options.handler;
         attr.send_dbr_mode_ext = options.dbr_mode;
         attr.cq_collapsed = options.collapsed;
-        if (with_companion) {
+        if (with_companion && options.handler != DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF) {
             GT_OK(doca_gpu_verbs_create_qp_group_hl(&attr, &group));
             connect(w, group->qp_main.qp, number_of(group->qp_main.qp), options);
             connect(w, group->qp_companion.qp, number_of(group->qp_companion.qp), options);
@@ -208,6 +208,11 @@ struct queue {
             GT_OK(doca_gpu_verbs_create_qp_hl(&attr, &single));
             connect(w, single->qp, number_of(single->qp), options);
             GT_OK(doca_gpu_verbs_get_qp_dev(single->qp_gverbs, &dev_main));
+            if (with_companion) { /* groups are not made with BlueFlame */
+                GT_OK(doca_gpu_verbs_create_qp_hl(&attr, &second));
+                connect(w, second->qp, number_of(second->qp), options);
+                GT_OK(doca_gpu_verbs_get_qp_dev(second->qp_gverbs, &dev_companion));
+            }
         }
     }
     ~queue()
@@ -216,6 +221,8 @@ struct queue {
             GT_OK(doca_gpu_verbs_destroy_qp_group_hl(group));
         if (single != nullptr)
             GT_OK(doca_gpu_verbs_destroy_qp_hl(single));
+        if (second != nullptr)
+            GT_OK(doca_gpu_verbs_destroy_qp_hl(second));
     }
     queue(const queue &) = delete;
     queue &operator=(const queue &) = delete;
