@@ -41,7 +41,7 @@ void __tsan_release(void *addr);
 #ifdef __cplusplus
 }
 #endif
-#define SN_UNJUDGED __attribute__((no_sanitize("thread"), noinline))
+#define SN_UNJUDGED __attribute__((no_sanitize("thread"), noinline, unused))
 #else
 #define SN_UNJUDGED inline
 #endif

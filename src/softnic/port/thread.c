@@ -103,12 +103,13 @@ static bool may_sleep(struct sn_port *port, uint64_t *ns)
 
 static void nap(struct sn_port *port, uint64_t ns)
 {
-    bool sleep = false;
+    bool sleep = false, told = false;
 
     atomic_store_explicit(&port->asleep, 1, memory_order_seq_cst);
     (void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
     if (!atomic_load_explicit(&port->thread_stop, memory_order_acquire) && pthread_mutex_trylock(&port->mutex) == 0) {
-        if (port->wire != NULL)
+        told = port->wire != NULL;
+        if (told)
             port->wire->ops->sleeping(port->wire, true);
         sleep = may_sleep(port, &ns);
         pthread_mutex_unlock(&port->mutex);
@@ -116,12 +117,12 @@ static void nap(struct sn_port *port, uint64_t ns)
     if (sleep)
         futex_wait(&port->asleep, 1, ns);
     atomic_store_explicit(&port->asleep, 0, memory_order_relaxed);
-    if (port->wire != NULL) {
-        sn_port_lock(port);
-        if (port->wire != NULL)
-            port->wire->ops->sleeping(port->wire, false);
-        sn_port_unlock(port);
-    }
+    if (!told)
+        return;
+    sn_port_lock(port);
+    if (port->wire != NULL) /* it may have been detached meanwhile */
+        port->wire->ops->sleeping(port->wire, false);
+    sn_port_unlock(port);
 }
 
 static void step_back(void)
