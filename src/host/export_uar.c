@@ -20,10 +20,12 @@ struct mapping {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct mapping *mappings;
 
-/* Registers of softnic are memory, those of a device are I/O: two answers, each kept for the process. */
-enum answer { ANSWER_UNKNOWN, ANSWER_NO, ANSWER_YES };
-static enum answer answers[2];
-static enum answer last_answer;
+/* Registers of softnic are memory, those of a device are I/O: two answers, each kept while the GPU table stays. */
+static struct answer {
+    const struct gdaki_gpu_ops *ops; /* NULL: not probed */
+    bool yes;
+} answers[2];
+static bool any_answer, last_answer;
 
 static struct mapping **find(const uint64_t *host_or_gpu)
 {
@@ -125,31 +127,46 @@ doca_error_t doca_gpu_verbs_unexport_uar(uint64_t *uar_addr_gpu)
 }
 
 /* The probe maps and unmaps; a register that is mapped already answers by itself. */
+bool uar_can_map(const struct gdaki_gpu_ops *ops, uint64_t *reg)
+{
+    struct answer *slot = &answers[uar_register_is_memory(reg)];
+    uint64_t *gpu;
+    bool known, yes;
+
+    pthread_mutex_lock(&lock);
+    known = slot->ops == ops;
+    yes = slot->yes;
+    pthread_mutex_unlock(&lock);
+    if (!known) {
+        yes = uar_map(ops, reg, &gpu) == DOCA_SUCCESS;
+        if (yes)
+            uar_unmap(reg);
+    }
+    pthread_mutex_lock(&lock);
+    *slot = (struct answer){.ops = ops, .yes = yes};
+    any_answer = true;
+    last_answer = yes;
+    pthread_mutex_unlock(&lock);
+    return yes;
+}
+
+/* A NULL register asks for the last answer. */
 doca_error_t doca_gpu_verbs_can_gpu_register_uar(void *db, bool *out_can_register)
 {
-    bool is_memory = db != NULL && uar_register_is_memory(db);
-    enum answer *slot = &answers[is_memory];
-    enum answer known;
-    uint64_t *gpu;
+    bool known, yes;
 
     if (out_can_register == NULL)
         return HOST_ERR(DOCA_ERROR_INVALID_VALUE, "probing a doorbell register: out_can_register is NULL");
-    pthread_mutex_lock(&lock);
-    known = db == NULL ? last_answer : *slot;
-    pthread_mutex_unlock(&lock);
-    if (known == ANSWER_UNKNOWN && db == NULL)
-        return HOST_ERR(DOCA_ERROR_INVALID_VALUE, "probing a doorbell register: db is NULL and nothing was probed before");
-    if (known == ANSWER_UNKNOWN) {
-        known = uar_map(gdaki_gpu_current(NULL), db, &gpu) == DOCA_SUCCESS ? ANSWER_YES : ANSWER_NO;
-        if (known == ANSWER_YES)
-            uar_unmap(db);
-        pthread_mutex_lock(&lock);
-        *slot = known;
-        pthread_mutex_unlock(&lock);
+    if (db != NULL) {
+        *out_can_register = uar_can_map(gdaki_gpu_current(NULL), db);
+        return DOCA_SUCCESS;
     }
     pthread_mutex_lock(&lock);
-    last_answer = known;
+    known = any_answer;
+    yes = last_answer;
     pthread_mutex_unlock(&lock);
-    *out_can_register = known == ANSWER_YES;
+    if (!known)
+        return HOST_ERR(DOCA_ERROR_INVALID_VALUE, "probing a doorbell register: db is NULL and nothing was probed before");
+    *out_can_register = yes;
     return DOCA_SUCCESS;
 }

@@ -6,6 +6,7 @@
 #include "host/export.h"
 #include "host/queue_mem.h"
 #include "host/sdk.h"
+#include "host/uar.h"
 
 #define NWQE_MAX 32768u
 
@@ -84,14 +85,12 @@ static doca_error_t resolve_handler(struct plan *p)
     p->handler = p->attr.nic_handler;
     if (p->handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO) {
         void *reg = NULL;
-        bool can_register = false;
         doca_error_t err = doca_verbs_uar_reg_addr_get(p->uar, &reg);
 
-        if (err == DOCA_SUCCESS)
-            err = doca_gpu_verbs_can_gpu_register_uar(reg, &can_register);
         if (err != DOCA_SUCCESS)
             return err;
-        p->handler = can_register ? DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB : DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY;
+        p->handler = uar_can_map(gpu_ops_of(p->maker.gpu), reg) ? DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB
+                                                                : DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY;
     }
     if (p->handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB &&
         p->attr.send_dbr_mode_ext != DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR)

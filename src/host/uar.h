@@ -14,5 +14,8 @@ bool uar_register_is_memory(const void *reg);
 doca_error_t uar_map(const struct gdaki_gpu_ops *ops, uint64_t *reg, uint64_t **gpu_reg);
 doca_error_t uar_unmap(uint64_t *gpu_or_host_reg);
 
+/* Whether the GPU can map such a register; probed once a kind of register and GPU table. */
+bool uar_can_map(const struct gdaki_gpu_ops *ops, uint64_t *reg);
+
 #pragma GCC visibility pop
 #endif
