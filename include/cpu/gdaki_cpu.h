@@ -301,9 +301,10 @@ const struct gdaki_cpu_env *gdaki_cpu_env_table(size_t *count);
 
 /*
  * For tests: what GDAKI_CPU_SEED, GDAKI_CPU_STORE_BUFFER and GDAKI_CPU_SPLIT set, for kernels launched from now on. No
- * kernel may be running. Under a seed (not 0) one worker runs everything, so that a run can be repeated.
+ * kernel may be running. Under a seed (not 0) one worker runs everything, so that a run can be repeated. A store buffer
+ * without a seed gets seed 1.
  */
-void gdaki_cpu_set_seed(uint64_t seed, bool store_buffer, bool split);
+void gdaki_cpu_configure(int store_buffer, int split, uint64_t seed);
 /* The same for GDAKI_CPU_TIMEOUT_MS; 0: never. */
 void gdaki_cpu_set_timeout_ms(uint64_t ms);
 

@@ -10,7 +10,8 @@
 
 #include "executor/exec.h"
 
-static struct ex_env env;
+#define env ex_env_values
+struct ex_env ex_env_values;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void read_number(const char *name, uint64_t *out, uint64_t low, uint64_t high)
@@ -76,19 +77,19 @@ const struct ex_env *ex_env(void)
     return &env;
 }
 
-void gdaki_cpu_set_seed(uint64_t seed, bool store_buffer, bool split)
+void gdaki_cpu_configure(int store_buffer, int split, uint64_t seed)
 {
-    pthread_once(&once, read_all);
+    ex_env();
     pthread_mutex_lock(&ex_pool.lock);
-    env.seed = seed;
-    env.store_buffer = store_buffer;
-    env.split = split;
+    env.seed = store_buffer && !seed ? 1 : seed;
+    env.store_buffer = store_buffer != 0;
+    env.split = split != 0;
     pthread_mutex_unlock(&ex_pool.lock);
 }
 
 void gdaki_cpu_set_timeout_ms(uint64_t ms)
 {
-    pthread_once(&once, read_all);
+    ex_env();
     pthread_mutex_lock(&ex_pool.lock);
     env.timeout_ms = ms;
     pthread_mutex_unlock(&ex_pool.lock);

@@ -27,5 +27,7 @@ struct ex_env {
 enum { EX_CHECK_OFF, EX_CHECK_REPORT, EX_CHECK_FATAL };
 
 const struct ex_env *ex_env(void);
+/* What ex_env returned, for code that runs after some call of it: kernels, workers. */
+extern struct ex_env ex_env_values;
 
 #endif

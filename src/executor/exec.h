@@ -103,7 +103,8 @@ struct ex_block {
     size_t slot_bytes;
 };
 
-enum ex_reason { EX_PASS, EX_EMPTY };
+/* Why a block's fibers came back: all runnable ones gave way, none is runnable, the monitor asked. */
+enum ex_reason { EX_PASS, EX_EMPTY, EX_ASKED };
 
 struct ex_worker {
     struct ex_stack own;
@@ -114,7 +115,7 @@ struct ex_worker {
     enum ex_reason reason; /* why the fibers came back */
     struct ex_stack *stacks;
     unsigned pooled;
-    unsigned idle_turns, waited_passes;
+    unsigned idle_turns, waited_passes, asked; /* asked: times since a block started or ended */
     bool no_preempt;       /* inside a hook on a fiber's stack */
     uint64_t progress;     /* atomic: counts switches, for the monitor */
     uint64_t seen;         /* monitor's own: progress at its last look */

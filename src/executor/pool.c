@@ -16,7 +16,8 @@
 #define RESIDENT_THREADS 65536u
 #endif
 #define PATIENT_PASSES 2000u /* before a busy worker takes a block that a sleeping one was woken for */
-#define SPIN_TURNS 200u      /* turns without any work before the processor is offered to others */
+#define ASKED_MAX      20u   /* the monitor's turns after which a worker takes a further block, should the first wait for it */
+#define SPIN_TURNS     200u      /* turns without any work before the processor is offered to others */
 
 struct ex_pool ex_pool = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -54,7 +55,7 @@ static struct ex_launch *take(const struct ex_worker *worker, uint64_t *number)
     struct ex_launch *launch = ex_pool.head;
     unsigned threads, resident = ex_pool.resident_threads;
 
-    if (!launch || (worker->number && ex_env()->seed)) /* under a seed one worker runs all */
+    if (!launch || (worker->number && ex_env_values.seed)) /* under a seed one worker runs all */
         return NULL;
     threads = block_threads(launch);
     if (resident && resident + threads > RESIDENT_THREADS)
@@ -152,6 +153,7 @@ static void retire(struct ex_worker *worker, struct ex_block *block)
     before->next = block->next;
     worker->current = before == block ? NULL : block->next;
     worker->residents--;
+    worker->asked = 0;
     if (!worker->residents)
         __atomic_store_n(&worker->busy, false, __ATOMIC_RELAXED);
     ex_block_destroy(block);
@@ -181,9 +183,9 @@ static bool take_another(struct ex_worker *worker)
 
     if (!__atomic_load_n(&ex_pool.pending, __ATOMIC_RELAXED))
         return false;
-    if (__atomic_load_n(&ex_pool.idle, __ATOMIC_RELAXED) && !ex_env()->seed && ++worker->waited_passes < PATIENT_PASSES)
+    if (__atomic_load_n(&ex_pool.idle, __ATOMIC_RELAXED) && !ex_env_values.seed && ++worker->waited_passes < PATIENT_PASSES)
         return false;
-    worker->waited_passes = 0;
+    worker->waited_passes = worker->asked = 0;
     pthread_mutex_lock(&ex_pool.lock);
     launch = take(worker, &number);
     pthread_mutex_unlock(&ex_pool.lock);
@@ -220,7 +222,7 @@ static bool judge(struct ex_block *block, enum ex_reason reason)
             ex_report_runaway(block);
         return false;
     }
-    if (reason == EX_PASS || block->ring)
+    if (reason != EX_EMPTY || block->ring)
         return true;
     if (block->live && ex_launch_fail(launch, 719 /* cudaErrorLaunchFailure */))
         ex_report_deadlock(block);
@@ -263,6 +265,8 @@ static void *worker_main(void *arg)
             continue;
         }
         worker->current = block->next;
+        if (reason == EX_ASKED && ++worker->asked >= ASKED_MAX)
+            take_another(worker);
         if (reason == EX_PASS && ++passes >= worker->residents) {
             passes = 0;
             all_passed(worker);
@@ -324,7 +328,7 @@ void ex_pool_submit(struct ex_launch *launch)
     launch->next_running = ex_pool.running;
     ex_pool.running = launch;
     __atomic_fetch_add(&ex_pool.pending, launch->blocks, __ATOMIC_RELAXED);
-    if (launch->blocks == 1 && !ex_env()->seed)
+    if (launch->blocks == 1 && !ex_env_values.seed)
         pthread_cond_signal(&ex_pool.work);
     else
         pthread_cond_broadcast(&ex_pool.work);

@@ -87,7 +87,7 @@ static void count_progress(struct ex_worker *worker)
 /* Under a seed the ring is entered at a random place now and then, so that no order can be relied upon. */
 static struct ex_thread *shuffle(struct ex_block *block, struct ex_thread *next)
 {
-    if (!ex_env()->seed)
+    if (!ex_env_values.seed)
         return next;
     uint64_t random = ex_random(block);
 
@@ -171,7 +171,7 @@ void ex_park(struct ex_thread *thread)
     if (!block->ring)
         to_worker(thread, thread->stack, EX_EMPTY, false);
     else if (__atomic_load_n(&block->worker->give_way, __ATOMIC_RELAXED))
-        to_worker(thread, thread->stack, EX_PASS, false);
+        to_worker(thread, thread->stack, EX_ASKED, false);
     else
         switch_threads(thread, shuffle(block, block->ring));
 }
@@ -188,13 +188,16 @@ void ex_give_way(struct ex_thread *thread, unsigned turns)
     if (thread->warp->gathering)
         ex_warp_gave_way(thread, turns);
     next = shuffle(block, thread->next);
-    if (++block->given_way < block->runnable && !__atomic_load_n(&worker->give_way, __ATOMIC_RELAXED)) {
+    if (++block->given_way >= block->runnable) {
+        block->given_way = 0;
+        block->ring = next;
+        to_worker(thread, thread->stack, EX_PASS, false);
+    } else if (__atomic_load_n(&worker->give_way, __ATOMIC_RELAXED)) {
+        block->ring = next;
+        to_worker(thread, thread->stack, EX_ASKED, false);
+    } else {
         switch_threads(thread, next);
-        return;
     }
-    block->given_way = 0;
-    block->ring = next;
-    to_worker(thread, thread->stack, EX_PASS, false);
 }
 
 void gdaki_cpu_relax(void)
@@ -260,7 +263,7 @@ static void thread_entry(void *arg)
         next = block->ring ? shuffle(block, block->ring) : NULL;
         if (!next || __atomic_load_n(&worker->give_way, __ATOMIC_RELAXED)) {
             ex_stack_put(worker, stack, false);
-            to_worker(thread, stack, next ? EX_PASS : EX_EMPTY, true);
+            to_worker(thread, stack, next ? EX_ASKED : EX_EMPTY, true);
         } else if (next->stack) {
             ex_stack_put(worker, stack, false);
             set_current(next);

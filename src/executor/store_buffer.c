@@ -189,7 +189,7 @@ static bool random_step_lifts(struct ex_block *block, struct pool *pool, bool li
 static void step(struct ex_thread *thread)
 {
     struct ex_block *block = thread->block;
-    bool weak_drain = ex_env()->seed % 3 == 2;
+    bool weak_drain = ex_env_values.seed % 3 == 2;
 
     random_step_lifts(block, &pools[1], true);
     if (weak_drain)

@@ -212,7 +212,7 @@ static uint32_t pick_gathered(struct ex_warp *warp)
 
         all |= (uint32_t)same_call(&warp->lanes[lane].place, site) << lane;
     }
-    if (!ex_env()->seed || !ex_env()->split || ex_random(block) % 3 == 0)
+    if (!ex_env_values.seed || !ex_env_values.split || ex_random(block) % 3 == 0)
         return all;
     part = all & (uint32_t)ex_random(block);
     return part ? part : all;

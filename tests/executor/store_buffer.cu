@@ -72,12 +72,12 @@ static unsigned runs_wrong(int release, int acquire, bool same)
     for (unsigned seed = 1; seed <= SEEDS; seed++) {
         memset(mail, 0, 4 * sizeof(*mail));
         *wrong = 0;
-        gdaki_cpu_set_seed(seed, true, false);
+        gdaki_cpu_configure(1, 0, seed);
         pass<<<same ? 1 : 2, same ? 2 : 1>>>(mail, release, acquire, same, wrong);
         CHECK(cudaDeviceSynchronize());
         bad += *wrong != 0;
     }
-    gdaki_cpu_set_seed(0, false, false);
+    gdaki_cpu_configure(0, 0, 0);
     cudaFree(mail);
     cudaFree(wrong);
     return bad;
@@ -162,7 +162,7 @@ static void messages_to_the_nic(void **)
             for (unsigned seed = 1; seed <= SEEDS; seed++) {
                 memset(mail, 0, sizeof(*mail));
                 nic.wrong = nic.seen = 0;
-                gdaki_cpu_set_seed(seed, true, false);
+                gdaki_cpu_configure(1, 0, seed);
                 ring<<<1, 1>>>(mail, release, how);
                 CHECK(cudaDeviceSynchronize());
                 assert_int_equal(nic.seen, 3);
@@ -173,7 +173,7 @@ static void messages_to_the_nic(void **)
         }
     }
     gdaki_cpu_set_idle_hook(NULL, NULL);
-    gdaki_cpu_set_seed(0, false, false);
+    gdaki_cpu_configure(0, 0, 0);
     cudaFree(mail);
 }
 
@@ -207,7 +207,7 @@ static void releases_are_cumulative(void **)
         for (unsigned seed = 1; seed <= SEEDS; seed++) {
             memset(mail, 0, sizeof(*mail));
             nic.wrong = 0;
-            gdaki_cpu_set_seed(seed, true, false);
+            gdaki_cpu_configure(1, 0, seed);
             write_for_another<<<1, 2>>>(mail, share);
             CHECK(cudaDeviceSynchronize());
             bad += nic.wrong != 0;
@@ -216,7 +216,7 @@ static void releases_are_cumulative(void **)
             fail_msg("share scope %d: wrong under %u of %u seeds", share, bad, SEEDS);
     }
     gdaki_cpu_set_idle_hook(NULL, NULL);
-    gdaki_cpu_set_seed(0, false, false);
+    gdaki_cpu_configure(0, 0, 0);
     cudaFree(mail);
 }
 
@@ -245,13 +245,13 @@ static void a_thread_sees_its_own_stores(void **)
     unsigned *wrong = managed<unsigned>(1);
 
     for (unsigned seed = 1; seed <= SEEDS; seed++) {
-        gdaki_cpu_set_seed(seed, true, false);
+        gdaki_cpu_configure(1, 0, seed);
         own<<<1, 1>>>(mem, wrong);
         CHECK(cudaDeviceSynchronize());
         assert_int_equal(*wrong, 0);
         assert_true(mem[0] == 0x626111117f111111u && mem[1] == 0x2222222222226464u);
     }
-    gdaki_cpu_set_seed(0, false, false);
+    gdaki_cpu_configure(0, 0, 0);
     cudaFree(mem);
     cudaFree(wrong);
 }
@@ -274,14 +274,14 @@ static void stores_to_one_place_keep_their_order(void **)
 
     for (unsigned seed = 1; seed <= SEEDS; seed++) {
         memset(mem, 0, (2 + 64) * sizeof(*mem));
-        gdaki_cpu_set_seed(seed, true, false);
+        gdaki_cpu_configure(1, 0, seed);
         last_one<<<4, 16>>>(mem, mem + 1, mem + 2);
         CHECK(cudaDeviceSynchronize());
         assert_int_equal(mem[1], 64);
         for (unsigned i = 0; i < 64; i++)
             assert_true(mem[2 + i] != 0);
     }
-    gdaki_cpu_set_seed(0, false, false);
+    gdaki_cpu_configure(0, 0, 0);
     cudaFree(mem);
 }
 
@@ -305,14 +305,14 @@ static void barriers_order_the_block(void **)
 
     for (unsigned seed = 1; seed <= SEEDS; seed++) {
         memset(mem, 0, 64 * sizeof(*mem));
-        gdaki_cpu_set_seed(seed, true, false);
+        gdaki_cpu_configure(1, 0, seed);
         through_barrier<<<1, 64>>>(mem, wrong);
         CHECK(cudaDeviceSynchronize());
         assert_int_equal(*wrong, 0);
         for (unsigned i = 0; i < 64; i++)
             assert_int_equal(mem[i], i + 1);
     }
-    gdaki_cpu_set_seed(0, false, false);
+    gdaki_cpu_configure(0, 0, 0);
     cudaFree(mem);
     cudaFree(wrong);
 }

@@ -195,7 +195,7 @@ static void seeds_split_the_gathered_lanes(void **)
     for (unsigned seed = 1; seed <= 200; seed++) {
         unsigned covered = 0;
 
-        gdaki_cpu_set_seed(seed, false, true);
+        gdaki_cpu_configure(0, 1, seed);
         split<<<1, 32>>>(out);
         CHECK(cudaDeviceSynchronize());
         for (unsigned t = 0; t < 32; t++) {
@@ -209,7 +209,7 @@ static void seeds_split_the_gathered_lanes(void **)
         for (unsigned t = 0; t < 32; t++)
             alone += out[t] == 1u << t;
     }
-    gdaki_cpu_set_seed(0, false, false);
+    gdaki_cpu_configure(0, 0, 0);
     assert_true(whole > 0);
     assert_true(parted > 0);
     assert_true(alone > 0);
@@ -221,14 +221,14 @@ static void a_seed_gives_one_run(void **)
     unsigned *out = managed<unsigned>(32), first[32];
 
     for (unsigned round = 0; round < 5; round++) {
-        gdaki_cpu_set_seed(4711, false, true);
+        gdaki_cpu_configure(0, 1, 4711);
         split<<<1, 32>>>(out);
         CHECK(cudaDeviceSynchronize());
         if (!round)
             memcpy(first, out, sizeof(first));
         assert_memory_equal(first, out, sizeof(first));
     }
-    gdaki_cpu_set_seed(0, false, false);
+    gdaki_cpu_configure(0, 0, 0);
     cudaFree(out);
 }
 
