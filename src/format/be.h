@@ -12,13 +12,13 @@
 #error "gdaki runs on little-endian machines (x86-64, aarch64)"
 #endif
 
-typedef struct {
+typedef struct SN_MAY_ALIAS {
     uint16_t raw;
 } sn_be16;
-typedef struct {
+typedef struct SN_MAY_ALIAS {
     uint32_t raw;
 } sn_be32;
-typedef struct {
+typedef struct SN_MAY_ALIAS {
     uint64_t raw;
 } sn_be64;
 

@@ -36,7 +36,7 @@ enum sn_syndrome {
 #define SN_CQE_OWNER     0x01u
 #define SN_CQE_SOLICITED 0x02u
 
-struct sn_cqe64 {
+struct SN_MAY_ALIAS sn_cqe64 {
     uint8_t rsvd0[2];
     sn_be16 wqe_id;
     uint8_t rsvd4[13];
@@ -59,7 +59,7 @@ struct sn_cqe64 {
     uint8_t op_own; /* 7..4 opcode, 1 solicited, 0 owner */
 };
 
-struct sn_err_cqe {
+struct SN_MAY_ALIAS sn_err_cqe {
     uint8_t rsvd0[32];
     sn_be32 srqn;
     uint8_t rsvd36[16];

@@ -15,6 +15,13 @@
 #define SN_HD
 #endif
 
+/*
+ * Formats are laid over bytes that were stored as something else (words fetched from a ring, a WQE as an array), so the
+ * compiler must not conclude from their type that they do not overlap.
+ */
+#define SN_MAY_ALIAS __attribute__((may_alias))
+typedef uint64_t SN_MAY_ALIAS sn_word;
+
 /* Header-inline, host and device. */
 #define SN_FN static SN_HD inline
 

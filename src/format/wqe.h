@@ -54,7 +54,7 @@ enum sn_ce {
 #define SN_WQE_SOLICITED 0x02u
 #define SN_INLINE_SEG    0x80000000u
 
-struct sn_ctrl_seg {
+struct SN_MAY_ALIAS sn_ctrl_seg {
     sn_be32 opmod_idx_opcode; /* 31..24 opmod, 23..8 index, 7..0 opcode */
     sn_be32 qpn_ds;           /* 31..8 QP number, 5..0 segments */
     uint8_t signature;
@@ -63,55 +63,55 @@ struct sn_ctrl_seg {
     uint32_t imm; /* bytes as given, or the key to invalidate */
 };
 
-struct sn_raddr_seg {
+struct SN_MAY_ALIAS sn_raddr_seg {
     sn_be64 raddr;
     sn_be32 rkey;
     uint32_t reserved;
 };
 
-struct sn_data_seg {
+struct SN_MAY_ALIAS sn_data_seg {
     sn_be32 byte_count; /* bit 31 clear */
     sn_be32 lkey;
     sn_be64 addr;
 };
 
-struct sn_inline_seg {
+struct SN_MAY_ALIAS sn_inline_seg {
     sn_be32 byte_count; /* bit 31 set; the bytes follow, padded to a segment */
 };
 
-struct sn_atomic_seg {
+struct SN_MAY_ALIAS sn_atomic_seg {
     sn_be64 swap_add;
     sn_be64 compare;
 };
 
-struct sn_masked_fa32_seg {
+struct SN_MAY_ALIAS sn_masked_fa32_seg {
     sn_be32 add;
     sn_be32 boundary;
     uint64_t reserved;
 };
 
-struct sn_masked_fa64_seg {
+struct SN_MAY_ALIAS sn_masked_fa64_seg {
     sn_be64 add;
     sn_be64 boundary;
 };
 
-struct sn_masked_cs32_seg {
+struct SN_MAY_ALIAS sn_masked_cs32_seg {
     sn_be32 swap, compare, swap_mask, compare_mask;
 };
 
 /* 8-byte masked compare-swap: two of these, the values and then the masks. */
-struct sn_masked_cs64_seg {
+struct SN_MAY_ALIAS sn_masked_cs64_seg {
     sn_be64 swap, compare;
 };
 
-struct sn_wait_seg {
+struct SN_MAY_ALIAS sn_wait_seg {
     uint32_t reserved[2];
     sn_be32 max_index;
     sn_be32 cqn;
 };
 
 /* First segment of a receive WQE in a linked-list SRQ. */
-struct sn_next_seg {
+struct SN_MAY_ALIAS sn_next_seg {
     uint8_t reserved0[2];
     sn_be16 next_index;
     uint8_t reserved1[12];

@@ -32,7 +32,7 @@ SN_FN int sn_cqe_is_error(uint8_t cqe_opcode)
 /* 64 bytes with the owner bit in place; `out` is 8-byte aligned. */
 SN_FN void sn_cqe_build(const struct sn_cqe_info *in, uint8_t owner, struct sn_cqe64 *out)
 {
-    uint64_t *words = (uint64_t *)(void *)out;
+    sn_word *words = (sn_word *)(void *)out;
     for (int i = 0; i < 8; i++)
         words[i] = 0;
     if (sn_cqe_is_error(in->cqe_opcode)) {

@@ -114,8 +114,8 @@ static inline uint64_t sn_take_register(void *p)
 /* Copies bytes that somebody may be writing; 8-byte aligned on both sides, length a multiple of 8. */
 static SN_UNJUDGED void sn_fetch(void *dst, const void *src, size_t length)
 {
-    const volatile uint64_t *s = (const volatile uint64_t *)src;
-    uint64_t *d = (uint64_t *)dst;
+    const volatile sn_word *s = (const volatile sn_word *)src;
+    sn_word *d = (sn_word *)dst;
     for (size_t i = 0; i < length / 8; i++)
         d[i] = s[i];
 }
@@ -123,8 +123,8 @@ static SN_UNJUDGED void sn_fetch(void *dst, const void *src, size_t length)
 /* The first 56 bytes of a CQE; its last 8 go by sn_store_release64. */
 static SN_UNJUDGED void sn_put_cqe_body(void *dst, const void *src)
 {
-    volatile uint64_t *d = (volatile uint64_t *)dst;
-    const uint64_t *s = (const uint64_t *)src;
+    volatile sn_word *d = (volatile sn_word *)dst;
+    const sn_word *s = (const sn_word *)src;
     for (int i = 0; i < 7; i++)
         d[i] = s[i];
 }

@@ -169,6 +169,22 @@ static bool copy_rest(struct sn_sq *sq, struct sn_entry *e, uint32_t blocks)
     return true;
 }
 
+/* A candidate that ends within a WQE is none: the other one may reach further. */
+static bool announced(struct sn_qp *qp, uint32_t blocks)
+{
+    struct sn_sq *sq = &qp->sq;
+    uint32_t ahead;
+
+    if (blocks <= (uint16_t)(sq->posted - sq->fetched))
+        return true;
+    sq->has_hint = false;
+    ahead = candidate(qp);
+    if (ahead < blocks)
+        return false;
+    sq->posted = (uint16_t)(sq->fetched + ahead);
+    return !sq->gpu_ring; /* else the mirror is short of it */
+}
+
 /*
  * Copies the next posted WQE into e->raw, once, and matches its identity. SN_SQ_LATER: not there yet (the QP stays
  * active or is woken by the copy engine); SN_SQ_MISMATCH: it did not come within the bound.
@@ -193,8 +209,8 @@ enum sn_sq_fetch sn_sq_fetch(struct sn_qp *qp, struct sn_entry *e)
         return mismatch(qp);
     blocks = sn_wqe_blocks(sn_ctrl_ds(ctrl));
     if (blocks > 1 && blocks <= sq->blocks) {
-        if (blocks > (uint16_t)(sq->posted - sq->fetched))
-            return mismatch(qp); /* announced in part */
+        if (!announced(qp, blocks))
+            return mismatch(qp);
         if (!copy_rest(sq, e, blocks))
             return SN_SQ_LATER;
     }
