@@ -383,6 +383,55 @@ static void queue_states(void **state)
     rig_close(&r);
 }
 
+/* RTS2RTS: one mailbox longer than the others, and only what the mask names changes. */
+static void change_in_rts(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct rig_qp q;
+    uint8_t in[PRM_SIZE_qp_state_long_in] = {0}, out[16], before[PRM_SIZE_qpc], after[PRM_SIZE_qpc];
+    uint8_t *qpc = PRM_AT(in, qp_state_in, qpc), *ads = PRM_AT(qpc, qpc, primary_address_path);
+    rig_open(&r, 0);
+    rig_qp_create(&q, &r);
+    struct rig_address self = rig_address_of(&q);
+    rig_connect(&q, &self);
+    rig_state(&q, before);
+    prm_set_qp_state_in__opcode(in, PRM_OP_RTS2RTS_QP);
+    prm_set_qp_state_in__qpn(in, q.qpn);
+    prm_set_qp_state_in__opt_param_mask(in, PRM_OPT_SGID_INDEX | PRM_OPT_DSCP | PRM_OPT_RWE | PRM_OPT_MIN_RNR_NAK);
+    prm_set_ads__src_addr_index(ads, 1);
+    prm_set_ads__dscp(ads, 26);
+    prm_set_ads__hop_limit(ads, 99); /* not in the mask */
+    prm_set_qpc__min_rnr_nak(qpc, 20);
+    prm_set_qpc__mtu(qpc, 1); /* nor this */
+    assert_int_equal(softnic_mlx5dv_devx_obj_modify(q.qp, in, sizeof(in), out, sizeof(out)), 0);
+    assert_int_equal(rig_state(&q, after), PRM_QP_RTS);
+    uint8_t *path = PRM_AT(after, qpc, primary_address_path);
+    assert_int_equal(prm_get_ads__src_addr_index(path), 1);
+    assert_int_equal(prm_get_ads__dscp(path), 26);
+    assert_int_equal(prm_get_qpc__rwe(after), 0);
+    assert_int_equal(prm_get_qpc__min_rnr_nak(after), 20);
+    prm_set_ads__src_addr_index(path, 0); /* apart from these four, nothing changed */
+    prm_set_ads__dscp(path, prm_get_ads__dscp(PRM_AT(before, qpc, primary_address_path)));
+    prm_set_qpc__rwe(after, 1);
+    prm_set_qpc__min_rnr_nak(after, prm_get_qpc__min_rnr_nak(before));
+    assert_memory_equal(before, after, sizeof(before));
+    prm_set_ads__src_addr_index(ads, 2);
+    assert_int_equal(softnic_mlx5dv_devx_obj_modify(q.qp, in, sizeof(in), out, sizeof(out)), EREMOTEIO);
+    assert_int_equal(prm_get_cmd_out__status(out), PRM_STATUS_BAD_INDEX);
+    prm_set_qp_state_in__qpn(in, q.qpn + 1); /* somebody else's */
+    assert_int_equal(softnic_mlx5dv_devx_obj_modify(q.qp, in, sizeof(in), out, sizeof(out)), EREMOTEIO);
+    assert_int_equal(prm_get_cmd_out__status(out), PRM_STATUS_BAD_RES);
+    assert_int_equal(softnic_mlx5dv_devx_obj_modify(q.cq, in, sizeof(in), out, sizeof(out)), EREMOTEIO);
+    prm_set_qp_state_in__qpn(in, q.qpn);
+    prm_set_ads__src_addr_index(ads, 0); /* back: the responder expects the connection's address */
+    assert_int_equal(softnic_mlx5dv_devx_obj_modify(q.qp, in, sizeof(in), out, sizeof(out)), 0);
+    rig_post_rdma(&q, RIG_WRITE, &self, 64, 0, 8);     /* rwe is off now */
+    assert_int_equal(rig_wait(&q, 20).syndrome, 0x12); /* remote invalid request */
+    rig_qp_destroy(&q);
+    rig_close(&r);
+}
+
 static void shared_receive_queues(void **state)
 {
     (void)state;
@@ -600,6 +649,7 @@ int main(void)
         cmocka_unit_test(umems_and_references),
         cmocka_unit_test(wrong_references),
         cmocka_unit_test(queue_states),
+        cmocka_unit_test(change_in_rts),
         cmocka_unit_test(shared_receive_queues),
         cmocka_unit_test(address_handles),
         cmocka_unit_test(cpu_queues_are_refused),

@@ -140,4 +140,7 @@ int sv_memory_of_address(void *addr, size_t length, bool writes, struct sv_memor
 int sv_memory_of_fd(int fd, uint64_t offset, size_t length, struct sv_memory *out);
 void sv_memory_release(struct sv_memory *memory);
 
+/* Around a fork: the child must not inherit the lock of the DMA-BUF notes in the hands of a thread that it lacks. */
+void sv_memory_fork_lock(bool lock);
+
 #endif

@@ -87,10 +87,12 @@ unsigned sv_generation(void)
 static void before_fork(void)
 {
     pthread_mutex_lock(&registry);
+    sv_memory_fork_lock(true);
 }
 
 static void after_fork_parent(void)
 {
+    sv_memory_fork_lock(false);
     pthread_mutex_unlock(&registry);
 }
 
@@ -112,6 +114,7 @@ static void after_fork_child(void)
         devices[i].nic = NULL;
         devices[i].contexts = 0;
     }
+    sv_memory_fork_lock(false);
     pthread_mutex_unlock(&registry);
 }
 

@@ -86,6 +86,14 @@ static pthread_mutex_t notes_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct note *notes;
 static size_t note_count, note_room;
 
+void sv_memory_fork_lock(bool lock)
+{
+    if (lock)
+        pthread_mutex_lock(&notes_lock);
+    else
+        pthread_mutex_unlock(&notes_lock);
+}
+
 /* Lock held. An inode that comes again is a new export: the old note is replaced. */
 static struct note *find_note(const struct stat *st)
 {
