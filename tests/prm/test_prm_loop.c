@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Data between queue pairs of one process, through what the library exports and nothing else. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "rig.h"
 
@@ -235,6 +237,61 @@ static void thread_drives(void **state)
     pair_close(&p);
 }
 
+/* Without a thread nothing happens until somebody drives. (A correct build cannot fail the first half, however slow.)
+ */
+static void nobody_drives(void **state)
+{
+    (void)state;
+    struct pair p;
+    struct rig_cqe c;
+    setenv("SOFTNIC_THREAD", "0", 1);
+    pair_open(&p, false);
+    rig_post_rdma(&p.a, RIG_WRITE, &p.to_b, 4096, 0, 64);
+    usleep(20000);
+    assert_false(rig_poll(&p.a, &c));
+    expect(&p.a, 0);
+    pair_close(&p);
+    unsetenv("SOFTNIC_THREAD");
+}
+
+enum { THREADS = 4 };
+
+/* Control calls and data of several threads on one context; everybody drives. */
+static void *worker(void *arg)
+{
+    struct rig *r = arg;
+    for (int round = 0; round < 20; round++) {
+        struct rig_qp q;
+        rig_qp_create(&q, r);
+        struct rig_address self = rig_address_of(&q);
+        rig_connect(&q, &self);
+        struct ibv_mr *mr = (softnic_ibv_reg_mr)(r->pd, r->data, 4096, IBV_ACCESS_LOCAL_WRITE);
+        assert_non_null(mr);
+        for (unsigned i = 0; i < 5; i++) {
+            uint64_t at = 65536 + 4096 * (uint64_t)(q.qpn % 256); /* targets may be shared: nobody compares them */
+            rig_post_atomic(&q, RIG_FETCH_ADD, &self, 0, at, 1, 0);
+            expect(&q, (uint16_t)i);
+        }
+        assert_int_equal(softnic_ibv_dereg_mr(mr), 0);
+        rig_qp_destroy(&q);
+    }
+    return NULL;
+}
+
+static void many_threads(void **state)
+{
+    (void)state;
+    struct rig r;
+    pthread_t t[THREADS];
+    rig_open(&r, 0);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&t[i], NULL, worker, &r), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(t[i], NULL);
+    assert_int_equal(*(uint64_t *)(void *)r.data, THREADS * 20 * 5); /* every add counted once */
+    rig_close(&r);
+}
+
 int main(void)
 {
     static bool with = false, without = true;
@@ -250,6 +307,8 @@ int main(void)
         cmocka_unit_test(unaligned_record_page),
         cmocka_unit_test(two_devices),
         cmocka_unit_test(thread_drives),
+        cmocka_unit_test(nobody_drives),
+        cmocka_unit_test(many_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
