@@ -89,15 +89,17 @@ static const char *sdk_folder(void)
 
 /*
  * The SDK's libraries call doca_* functions across each other, and ours has the same names in the global scope, ahead
- * of theirs: DEEPBIND makes each look in its own dependencies first. AddressSanitizer's dlopen refuses the flag.
+ * of theirs: DEEPBIND makes each look in its own dependencies first. The sanitizers' dlopen refuses the flag.
  */
 static int deepbind(void)
 {
-#ifdef __SANITIZE_ADDRESS__
-    return 0;
-#else
-    return dlsym(RTLD_DEFAULT, "__asan_init") != NULL ? 0 : RTLD_DEEPBIND;
-#endif
+    static const char *const sanitizers[] = {"__asan_init", "__tsan_init", "__msan_init"};
+
+    for (size_t i = 0; i < sizeof(sanitizers) / sizeof(sanitizers[0]); i++) {
+        if (dlsym(RTLD_DEFAULT, sanitizers[i]) != NULL)
+            return 0;
+    }
+    return RTLD_DEEPBIND;
 }
 
 /* Our libdoca_gpunetio.so carries the SDK's name; a folder that holds it must not make us call ourselves. */
