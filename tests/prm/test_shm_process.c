@@ -200,6 +200,15 @@ static void many_in_flight(void **state)
     stop(&c);
 }
 
+/* Messages many times as large as a ring: pieces, fullness, and bursts that go on where they stopped. */
+static void smallest_ring(void **state)
+{
+    setenv("SOFTNIC_SHM_RING", "65536", 1);
+    data_both_ways(state);
+    many_in_flight(state);
+    unsetenv("SOFTNIC_SHM_RING");
+}
+
 static void expect_retry_exceeded(struct rig_qp *q)
 {
     struct rig_cqe e = rig_wait(q, 60);
@@ -379,6 +388,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(data_both_ways),
         cmocka_unit_test(many_in_flight),
+        cmocka_unit_test(smallest_ring),
         cmocka_unit_test(a_killed_peer_is_an_error),
         cmocka_unit_test(a_stopped_peer_is_an_error),
         cmocka_unit_test(infiniband),
