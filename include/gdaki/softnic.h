@@ -37,6 +37,15 @@ void softnic_wake(void);
 /* True for a context that softnic_ibv_open_device made in this process (not one inherited through fork). */
 bool softnic_owns_context(const struct ibv_context *context);
 
+/* True for an address inside a doorbell register of an open context. Takes locks: not for a fast path. */
+bool softnic_owns_register(const void *address);
+
+/*
+ * ns that a doorbell rung by somebody who cannot call softnic_wake (a GPU) may stay unseen in the worst case, while
+ * nobody else drives. UINT64_MAX: for ever (SOFTNIC_THREAD=0).
+ */
+uint64_t softnic_worst_wake_ns(void);
+
 /* First error of a QP since it last left RST. */
 struct softnic_qp_error {
     bool has_error;

@@ -267,6 +267,11 @@ static void registers(void **state)
                 assert_int_not_equal((uintptr_t)own[i]->reg_addr >> 12, (uintptr_t)own[k]->reg_addr >> 12);
         }
     }
+    assert_true(softnic_owns_register(own[3]->reg_addr));
+    assert_true(softnic_owns_register((uint8_t *)own[3]->base_addr + 0x600));
+    assert_true(softnic_owns_register((uint8_t *)own[3]->reg_addr + 63));
+    assert_false(softnic_owns_register(own));
+    assert_true(softnic_worst_wake_ns() >= 1000000);
     for (int i = 0; i < 20; i++)
         softnic_mlx5dv_devx_free_uar(own[i]);
     assert_null(softnic_mlx5dv_devx_alloc_uar(r.context, 2));

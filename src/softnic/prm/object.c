@@ -56,7 +56,7 @@ static int create_cq(const struct prm_env *env, const void *in, size_t inlen, st
     rc = sn_cq_create(env->nic, &attr, &object->number);
     if (rc == -ENOENT || rc == -EINVAL)
         return prm_refuse(call, PRM_STATUS_BAD_RES, PRM_WHY_OBJECT, "uar_page = %u or log_cq_size = %u: %s", a.uar_page,
-                          a.log_size, strerror(-rc));
+                          a.log_size, prm_engine_reason(rc));
     memcpy(object->context, PRM_CAT(in, create_cq_in, cq_context), sizeof(object->context));
     return rc ? prm_refuse_engine(call, rc, "completion queue") : 0;
 }
@@ -107,7 +107,7 @@ static int create_qp(const struct prm_env *env, const void *in, size_t inlen, st
     if (rc == -ENOENT || rc == -EINVAL)
         return prm_refuse(call, PRM_STATUS_BAD_RES, PRM_WHY_OBJECT,
                           "one of pd = %u, cqn_snd = 0x%x, cqn_rcv = 0x%x, srqn = 0x%x, uar_page = %u: %s", a.pd,
-                          a.cqn_snd, a.cqn_rcv, a.srqn, a.uar_page, strerror(-rc));
+                          a.cqn_snd, a.cqn_rcv, a.srqn, a.uar_page, prm_engine_reason(rc));
     return rc ? prm_refuse_engine(call, rc, "queue pair") : 0;
 }
 
@@ -125,7 +125,7 @@ static int create_rmp(const struct prm_env *env, const void *in, size_t inlen, s
         return rc;
     rc = sn_srq_create(env->nic, &attr, &object->number);
     if (rc == -ENOENT || rc == -EINVAL)
-        return prm_refuse(call, PRM_STATUS_BAD_RES, PRM_WHY_OBJECT, "pd = %u: %s", a.pd, strerror(-rc));
+        return prm_refuse(call, PRM_STATUS_BAD_RES, PRM_WHY_OBJECT, "pd = %u: %s", a.pd, prm_engine_reason(rc));
     return rc ? prm_refuse_engine(call, rc, "receive memory pool") : 0;
 }
 

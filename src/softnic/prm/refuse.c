@@ -38,24 +38,6 @@ int prm_refuse_errno(struct prm_call *call, int error, enum prm_reason why, cons
     return -error;
 }
 
-int prm_refuse_engine(struct prm_call *call, int error, const char *what)
-{
-    int e = -error;
-    switch (e) {
-    case EBUSY:
-        return prm_refuse(call, PRM_STATUS_RES_BUSY, PRM_WHY_BUSY, "%s: still in use", what);
-    case ENOENT:
-        return prm_refuse(call, PRM_STATUS_BAD_RES, PRM_WHY_OBJECT, "%s: no such object", what);
-    case ENOMEM:
-    case ENOSPC:
-        return prm_refuse(call, PRM_STATUS_NO_RESOURCES, PRM_WHY_RESOURCES, "%s: %s", what, strerror(e));
-    case EOPNOTSUPP:
-        return prm_refuse(call, PRM_STATUS_BAD_PARAM, PRM_WHY_VALUE, "%s: not modelled", what);
-    default:
-        return prm_refuse(call, PRM_STATUS_BAD_PARAM, PRM_WHY_ENGINE, "%s: %s", what, strerror(e));
-    }
-}
-
 void prm_write_status(const struct prm_call *call, void *out, size_t outlen)
 {
     if (!out || outlen < 8)

@@ -42,6 +42,9 @@ int prm_refuse(struct prm_call *call, unsigned status, enum prm_reason why, cons
 int prm_refuse_errno(struct prm_call *call, int error, enum prm_reason why, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* What the engine said about its last failure on this thread if that was `error`, else the text of the errno. */
+const char *prm_engine_reason(int error);
+
 /* Translates the engine's negative errno for an attempt described by `what`. */
 int prm_refuse_engine(struct prm_call *call, int error, const char *what);
 

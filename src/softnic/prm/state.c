@@ -79,7 +79,7 @@ static int run_state(const struct prm_env *env, const struct prm_object *object,
         return rc;
     rc = sn_qp_modify(env->nic, a.qpn, a.to, &a.params, a.mask);
     if (rc == -EINVAL)
-        return prm_refuse(call, PRM_STATUS_BAD_QP_STATE, PRM_WHY_STATE, "QP 0x%x: no such transition", a.qpn);
+        return prm_refuse(call, PRM_STATUS_BAD_QP_STATE, PRM_WHY_STATE, "QP 0x%x: %s", a.qpn, prm_engine_reason(rc));
     return rc ? prm_refuse_engine(call, rc, "queue pair") : 0;
 }
 

@@ -128,6 +128,9 @@ void sv_uar_release(struct sv_context *ctx, struct sv_uar *uar);
 void sv_umem_release(struct sv_umem *umem);
 void sv_mr_release(struct sv_context *ctx, struct sv_mr *mr);
 
+/* True if `address` lies in the 64 bytes of one of the context's registers. Port lock held. */
+bool sv_uar_covers(const struct sv_context *ctx, const void *address);
+
 /* Fills the op tables of a new context (ops.c). */
 void sv_ops_fill(struct sv_context *ctx);
 

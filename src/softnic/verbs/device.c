@@ -306,6 +306,29 @@ bool sv_context_known(const struct ibv_context *context)
     return known;
 }
 
+bool softnic_owns_register(const void *address)
+{
+    bool owned = false;
+    pthread_mutex_lock(&registry);
+    for (struct sv_context *c = open_contexts; c && !owned; c = c->next_context) {
+        sn_port_lock(c->port);
+        owned = sv_uar_covers(c, address);
+        sn_port_unlock(c->port);
+    }
+    pthread_mutex_unlock(&registry);
+    return owned;
+}
+
+/* The thread's longest nap (design: 50 us, doubling to 1 ms), and a look at the registers that are not hot. */
+uint64_t softnic_worst_wake_ns(void)
+{
+    enum { LONGEST_NAP_NS = 1000000, COLD_LOOK_NS = 100000 };
+    struct sv_device *unused;
+    if (sv_device_list(&unused) >= 0 && !config.thread)
+        return UINT64_MAX;
+    return LONGEST_NAP_NS + COLD_LOOK_NS;
+}
+
 const char *softnic_wire_name(void)
 {
     struct sv_device *unused;

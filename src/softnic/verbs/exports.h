@@ -13,21 +13,21 @@
 #define SOFTNIC_VERBS(X)                                                                                               \
     X(ibv_get_device_list)                                                                                             \
     X(ibv_free_device_list)                                                                                            \
-    X(ibv_get_device_name) X(ibv_get_device_guid) X(ibv_get_device_index) X(ibv_open_device) X(ibv_close_device)       \
-        X(ibv_alloc_pd) X(ibv_dealloc_pd) X(ibv_reg_mr) X(ibv_reg_mr_iova) X(ibv_reg_mr_iova2) X(ibv_reg_dmabuf_mr)    \
-            X(ibv_dereg_mr) X(ibv_query_device) X(ibv_query_port) X(ibv_query_gid) X(ibv_query_pkey)                   \
-                X(ibv_get_pkey_index) X(_ibv_query_gid_ex) X(_ibv_query_gid_table) X(ibv_create_ah) X(ibv_destroy_ah)  \
-                    X(ibv_create_cq) X(ibv_destroy_cq) X(ibv_create_srq) X(ibv_destroy_srq) X(ibv_create_qp)           \
-                        X(ibv_destroy_qp) X(ibv_modify_qp) X(ibv_query_qp) X(ibv_create_comp_channel)                  \
-                            X(ibv_destroy_comp_channel) X(ibv_fork_init) X(ibv_is_fork_initialized)                    \
-                                X(ibv_wc_status_str) X(ibv_node_type_str) X(ibv_port_state_str) X(mlx5dv_init_obj)     \
-                                    X(mlx5dv_query_device) X(mlx5dv_is_supported) X(mlx5dv_open_device)                \
-                                        X(mlx5dv_devx_obj_create) X(mlx5dv_devx_obj_destroy) X(mlx5dv_devx_obj_query)  \
-                                            X(mlx5dv_devx_obj_modify) X(mlx5dv_devx_general_cmd)                       \
-                                                X(mlx5dv_devx_query_eqn) X(mlx5dv_devx_umem_reg)                       \
-                                                    X(mlx5dv_devx_umem_reg_ex) X(mlx5dv_devx_umem_dereg)               \
-                                                        X(mlx5dv_devx_alloc_uar) X(mlx5dv_devx_free_uar)               \
-                                                            X(mlx5dv_devx_qp_modify) X(mlx5dv_devx_qp_query)
+    X(ibv_get_device_name)                                                                                             \
+    X(ibv_get_device_guid) X(ibv_get_device_index) X(ibv_open_device) X(ibv_close_device) X(ibv_alloc_pd)              \
+        X(ibv_dealloc_pd) X(ibv_reg_mr) X(ibv_reg_mr_iova) X(ibv_reg_mr_iova2) X(ibv_reg_dmabuf_mr) X(ibv_dereg_mr)    \
+            X(ibv_query_device) X(ibv_query_port) X(ibv_query_gid) X(ibv_query_pkey) X(ibv_get_pkey_index)             \
+                X(_ibv_query_gid_ex) X(_ibv_query_gid_table) X(ibv_create_ah) X(ibv_destroy_ah) X(ibv_create_cq)       \
+                    X(ibv_destroy_cq) X(ibv_create_srq) X(ibv_destroy_srq) X(ibv_create_qp) X(ibv_destroy_qp)          \
+                        X(ibv_modify_qp) X(ibv_query_qp) X(ibv_create_comp_channel) X(ibv_destroy_comp_channel)        \
+                            X(ibv_fork_init) X(ibv_is_fork_initialized) X(ibv_wc_status_str) X(ibv_node_type_str)      \
+                                X(ibv_port_state_str) X(mlx5dv_init_obj) X(mlx5dv_query_device) X(mlx5dv_is_supported) \
+                                    X(mlx5dv_open_device) X(mlx5dv_devx_obj_create) X(mlx5dv_devx_obj_destroy)         \
+                                        X(mlx5dv_devx_obj_query) X(mlx5dv_devx_obj_modify) X(mlx5dv_devx_general_cmd)  \
+                                            X(mlx5dv_devx_query_eqn) X(mlx5dv_devx_umem_reg)                           \
+                                                X(mlx5dv_devx_umem_reg_ex) X(mlx5dv_devx_umem_dereg)                   \
+                                                    X(mlx5dv_devx_alloc_uar) X(mlx5dv_devx_free_uar)                   \
+                                                        X(mlx5dv_devx_qp_modify) X(mlx5dv_devx_qp_query)
 
 #pragma GCC visibility push(default)
 #define SOFTNIC_ONE_VERB(name) extern __typeof__(name) softnic_##name;

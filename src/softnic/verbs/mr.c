@@ -23,7 +23,7 @@ struct ibv_pd *softnic_ibv_alloc_pd(struct ibv_context *context)
     sn_port_unlock(ctx->port);
     if (rc) {
         free(pd);
-        sv_refuse(-rc, "ibv_alloc_pd: %s", strerror(-rc));
+        sv_refuse(-rc, "ibv_alloc_pd: %s", prm_engine_reason(rc));
         return NULL;
     }
     pd->ibv.context = context;
@@ -43,7 +43,7 @@ int softnic_ibv_dealloc_pd(struct ibv_pd *ibv)
         sv_object_unlink(&pd->object);
     sn_port_unlock(ctx->port);
     if (rc)
-        return sv_refuse(-rc, "ibv_dealloc_pd: PD %u: %s", pd->pdn, strerror(-rc));
+        return sv_refuse(-rc, "ibv_dealloc_pd: PD %u: %s", pd->pdn, prm_engine_reason(rc));
     free(pd);
     return 0;
 }
@@ -86,7 +86,7 @@ static struct ibv_mr *make_mr(struct ibv_pd *pd, struct sv_context *ctx, const c
     sn_port_unlock(ctx->port);
     if (rc) {
         free(mr);
-        sv_refuse(-rc, "%s: %p, %zu bytes: %s", what, addr, memory->span.length, strerror(-rc));
+        sv_refuse(-rc, "%s: %p, %zu bytes: %s", what, addr, memory->span.length, prm_engine_reason(rc));
         return NULL;
     }
     mr->ibv = (struct ibv_mr){.context = pd->context,
@@ -189,7 +189,7 @@ int softnic_ibv_dereg_mr(struct ibv_mr *ibv)
         sv_object_unlink(&mr->object);
     sn_port_unlock(ctx->port);
     if (rc)
-        return sv_refuse(-rc, "ibv_dereg_mr: key 0x%x: %s", ibv->lkey, strerror(-rc));
+        return sv_refuse(-rc, "ibv_dereg_mr: key 0x%x: %s", ibv->lkey, prm_engine_reason(rc));
     sv_memory_release(&mr->memory);
     free(mr);
     return 0;

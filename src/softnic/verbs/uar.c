@@ -104,10 +104,22 @@ struct mlx5dv_devx_uar *softnic_mlx5dv_devx_alloc_uar(struct ibv_context *contex
         ctx->nc = uar;
     sn_port_unlock(ctx->port);
     if (rc) {
-        sv_refuse(-rc, "%s: %s", what, strerror(-rc));
+        sv_refuse(-rc, "%s: %s", what, prm_engine_reason(rc));
         return NULL;
     }
     return &uar->dv;
+}
+
+bool sv_uar_covers(const struct sv_context *ctx, const void *address)
+{
+    uintptr_t at = (uintptr_t)address;
+    for (const struct sv_object *o = ctx->objects[SV_UAR]; o; o = o->next) {
+        const struct sv_uar *uar = sv_container((void *)(uintptr_t)o, struct sv_uar, object);
+        uintptr_t reg = (uintptr_t)uar->dv.reg_addr, dbrless = (uintptr_t)uar->dv.base_addr + DBRLESS_OFFSET;
+        if (at - reg < 64 || at - dbrless < 64)
+            return true;
+    }
+    return false;
 }
 
 void sv_uar_release(struct sv_context *ctx, struct sv_uar *uar)
