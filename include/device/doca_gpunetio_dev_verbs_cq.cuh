@@ -40,7 +40,7 @@ GDAKI_DEV bool gdaki_cq_failed(const struct doca_gpu_dev_verbs_cq *cq)
  * Claims the error word, if nobody has, and fills it. Three steps, since word and index do not fit in one store: the
  * claim makes every poll fail at once; the release orders the index before the state that calls it valid.
  */
-GDAKI_DEV_INLINE void gdaki_cq_fail(struct doca_gpu_dev_verbs_cq *cq, uint64_t error, uint64_t index)
+GDAKI_DEV_SLOW void gdaki_cq_fail(struct doca_gpu_dev_verbs_cq *cq, uint64_t error, uint64_t index)
 {
     const int sys = DOCA_GPUNETIO_VERBS_SYNC_SCOPE_SYS;
     if (gdaki_cas_u64(&cq->gdaki_error, 0, (error & ~0xffull) | GDAKI_ERROR_WRITING, sys) != 0)
@@ -56,7 +56,7 @@ GDAKI_DEV uint8_t *gdaki_cqe_at(const struct doca_gpu_dev_verbs_cq *cq, uint64_t
     return cq->cqe_daddr + (size_t)(c & (cq->cqe_num - 1)) * DOCA_GPUNETIO_VERBS_CQE_SIZE;
 }
 
-GDAKI_DEV_INLINE void gdaki_cq_fail_with(struct doca_gpu_dev_verbs_cq *cq, uint8_t *cqe, uint32_t word, uint64_t index)
+GDAKI_DEV_SLOW void gdaki_cq_fail_with(struct doca_gpu_dev_verbs_cq *cq, uint8_t *cqe, uint32_t word, uint64_t index)
 {
     gdaki_fence_acquire(DOCA_GPUNETIO_VERBS_SYNC_SCOPE_SYS); /* orders op_own before the syndromes */
 #if DOCA_GPUNETIO_VERBS_ENABLE_DEBUG == 1
@@ -66,7 +66,7 @@ GDAKI_DEV_INLINE void gdaki_cq_fail_with(struct doca_gpu_dev_verbs_cq *cq, uint8
 }
 
 /* An error was met at `index`; WQEs before it, from `ci` on, may have failed earlier. The first of them is kept. */
-GDAKI_DEV_INLINE void gdaki_cq_fail_first(struct doca_gpu_dev_verbs_cq *cq, uint64_t ci, uint64_t index)
+GDAKI_DEV_SLOW void gdaki_cq_fail_first(struct doca_gpu_dev_verbs_cq *cq, uint64_t ci, uint64_t index)
 {
     gdaki_fence_acquire(DOCA_GPUNETIO_VERBS_SYNC_SCOPE_SYS); /* CQEs are written in order: orders this one before those */
     for (uint64_t i = index - ci < cq->cqe_num ? ci : index; i <= index; i++) {
@@ -170,7 +170,7 @@ GDAKI_DEV uint64_t gdaki_deadline(uint64_t timeout_ns)
 }
 
 template <GDAKI_P_SHARING>
-GDAKI_DEV_INLINE int gdaki_poll_until(struct doca_gpu_dev_verbs_cq *cq, uint64_t index, bool collapsed,
+GDAKI_DEV_SLOW int gdaki_poll_until(struct doca_gpu_dev_verbs_cq *cq, uint64_t index, bool collapsed,
                                       uint64_t deadline_ns, uint64_t *next)
 {
     gdaki_check_poll(cq, index);

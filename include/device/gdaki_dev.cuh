@@ -30,6 +30,8 @@
 
 #define GDAKI_DEV        __device__ static __forceinline__
 #define GDAKI_DEV_INLINE __device__ static inline
+/* Waits and other slow paths: one copy for all callers, which keeps kernels small and compilers quick. */
+#define GDAKI_DEV_SLOW __device__ static inline __attribute__((noinline))
 
 /* Template parameters with their defaults. */
 #define GDAKI_T_SHARING                                                                                                \

@@ -52,23 +52,29 @@ GDAKI_DEV struct gdaki_group gdaki_group_by(const struct doca_gpu_dev_verbs_qp *
     return gdaki_group_of(__match_any_sync(__activemask(), key));
 }
 
-/* How many units the lanes before this one have, and all together. */
-GDAKI_DEV void gdaki_group_prefix(const struct gdaki_group &g, uint64_t count, uint64_t *before, uint64_t *total)
+/* What a group has before this lane, and all together. */
+struct gdaki_group_share {
+    uint64_t before, total;
+};
+
+GDAKI_DEV_SLOW struct gdaki_group_share gdaki_group_sum(uint32_t mask, uint32_t own_rank, uint64_t count)
 {
-    if (g.all(count == 1)) {
-        *before = g.rank;
-        *total = g.size;
-        return;
+    struct gdaki_group_share share = {0, 0};
+    for (uint32_t rest = mask, rank = 0; rest != 0; rest &= rest - 1, rank++) {
+        uint64_t c = __shfl_sync(mask, (unsigned long long)count, __ffs((int)rest) - 1);
+        if (rank < own_rank)
+            share.before += c;
+        share.total += c;
     }
-    uint64_t lower = 0, sum = 0;
-    for (uint32_t rest = g.mask, rank = 0; rest != 0; rest &= rest - 1, rank++) {
-        uint64_t c = __shfl_sync(g.mask, (unsigned long long)count, __ffs((int)rest) - 1);
-        if (rank < g.rank)
-            lower += c;
-        sum += c;
-    }
-    *before = lower;
-    *total = sum;
+    return share;
+}
+
+GDAKI_DEV struct gdaki_group_share gdaki_group_prefix(const struct gdaki_group &g, uint64_t count)
+{
+    if (!g.all(count == 1))
+        return gdaki_group_sum(g.mask, g.rank, count);
+    struct gdaki_group_share share = {g.rank, g.size};
+    return share;
 }
 
 #endif

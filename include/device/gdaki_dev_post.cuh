@@ -34,7 +34,7 @@ GDAKI_DEV void gdaki_blueflame_store(struct doca_gpu_dev_verbs_qp *qp, const voi
  * holds the lock meanwhile; the syncs order its acquire before the lanes' loads, and their stores before its release.
  */
 template <GDAKI_P_SHARING>
-GDAKI_DEV_INLINE void gdaki_announce_bf(const struct gdaki_group &g, struct doca_gpu_dev_verbs_qp *qp, uint64_t producer,
+GDAKI_DEV_SLOW void gdaki_announce_bf(struct gdaki_group g, struct doca_gpu_dev_verbs_qp *qp, uint64_t producer,
                                         const struct doca_gpu_dev_verbs_wqe *wqe, int asked_scope, uint32_t code_opt)
 {
     int scope = gdaki_ring_scope(qp, asked_scope);
@@ -115,8 +115,8 @@ template <GDAKI_P_SHARING, GDAKI_P_HANDLER, class Make>
 GDAKI_DEV_INLINE uint64_t gdaki_post_group(const struct gdaki_group &g, struct doca_gpu_dev_verbs_qp *qp, uint64_t n,
                                            uint32_t code_opt, Make make, struct doca_gpu_dev_verbs_qp *also)
 {
-    uint64_t ring = qp->sq_wqe_num, own, total, last = GDAKI_TICKET_NONE;
-    gdaki_group_prefix(g, n, &own, &total);
+    const struct gdaki_group_share share = gdaki_group_prefix(g, n);
+    uint64_t ring = qp->sq_wqe_num, own = share.before, total = share.total, last = GDAKI_TICKET_NONE;
     for (uint64_t base = 0; base < total;) {
         uint64_t run = total - base < ring ? total - base : ring, first = 0;
         if (g.leads())

@@ -18,7 +18,7 @@
  * or EBUSY past the deadline (0: none).
  */
 template <GDAKI_P_SHARING, GDAKI_P_HANDLER>
-GDAKI_DEV_INLINE int gdaki_wait_index(struct doca_gpu_dev_verbs_qp *qp, uint64_t index, uint64_t deadline_ns,
+GDAKI_DEV_SLOW int gdaki_wait_index(struct doca_gpu_dev_verbs_qp *qp, uint64_t index, uint64_t deadline_ns,
                                       struct doca_gpu_dev_verbs_qp *also = NULL)
 {
     struct doca_gpu_dev_verbs_cq *cq = &qp->cq_sq;
@@ -39,15 +39,11 @@ GDAKI_DEV_INLINE int gdaki_wait_index(struct doca_gpu_dev_verbs_qp *qp, uint64_t
     }
 }
 
-/* Waits until the slot of `last` is free. 0, -EIO, or EBUSY past the deadline. */
 template <GDAKI_P_SHARING, GDAKI_P_HANDLER>
-GDAKI_DEV_INLINE int gdaki_wait_slot(struct doca_gpu_dev_verbs_qp *qp, uint64_t last, uint64_t deadline_ns,
-                                     struct doca_gpu_dev_verbs_qp *also = NULL)
+GDAKI_DEV_SLOW int gdaki_wait_slot_slow(struct doca_gpu_dev_verbs_qp *qp, uint64_t last, uint64_t deadline_ns,
+                                        struct doca_gpu_dev_verbs_qp *also)
 {
     uint64_t ring = qp->sq_wqe_num, next;
-    if (last < ring || last - ring < gdaki_index_load<resource_sharing_mode>(&qp->cq_sq.cqe_ci))
-        return 0;
-
     struct gdaki_check_watch watch = {};
     bool collapsed = gdaki_cq_is_collapsed(&qp->cq_sq);
     for (;;) {
@@ -63,6 +59,17 @@ GDAKI_DEV_INLINE int gdaki_wait_slot(struct doca_gpu_dev_verbs_qp *qp, uint64_t 
             gdaki_cq_fail(&qp->cq_sq, GDAKI_ERROR_SOFTWARE, last);
         gdaki_relax();
     }
+}
+
+/* Waits until the slot of `last` is free. 0, -EIO, or EBUSY past the deadline. */
+template <GDAKI_P_SHARING, GDAKI_P_HANDLER>
+GDAKI_DEV int gdaki_wait_slot(struct doca_gpu_dev_verbs_qp *qp, uint64_t last, uint64_t deadline_ns,
+                              struct doca_gpu_dev_verbs_qp *also = NULL)
+{
+    uint64_t ring = qp->sq_wqe_num;
+    if (last < ring || last - ring < gdaki_index_load<resource_sharing_mode>(&qp->cq_sq.cqe_ci))
+        return 0;
+    return gdaki_wait_slot_slow<resource_sharing_mode, nic_handler>(qp, last, deadline_ns, also);
 }
 
 /*
@@ -95,7 +102,7 @@ GDAKI_DEV_INLINE uint64_t gdaki_reserve(struct doca_gpu_dev_verbs_qp *qp, uint64
  * what the caller writes into slots meets no WQE in use.
  */
 template <GDAKI_P_SHARING, GDAKI_P_HANDLER>
-GDAKI_DEV_INLINE uint64_t gdaki_refuse_reservation(struct doca_gpu_dev_verbs_qp *qp, uint64_t count)
+GDAKI_DEV_SLOW uint64_t gdaki_refuse_reservation(struct doca_gpu_dev_verbs_qp *qp, uint64_t count)
 {
     gdaki_check_reservation(qp, count);
     uint64_t ready = gdaki_index_load<resource_sharing_mode>(&qp->sq_ready_index);
@@ -126,8 +133,7 @@ GDAKI_DEV_INLINE uint64_t gdaki_reserve_together(struct doca_gpu_dev_verbs_qp *q
 {
     for (;;) {
         struct gdaki_group g = gdaki_group_by(qp, code_opt);
-        uint64_t before, total;
-        gdaki_group_prefix(g, count, &before, &total);
+        uint64_t before = gdaki_group_prefix(g, count).before;
         uint64_t ring = qp->sq_wqe_num;
         bool fits = before + count <= ring || before == 0; /* the first lane always goes */
         uint32_t run_mask = __ballot_sync(g.mask, fits);

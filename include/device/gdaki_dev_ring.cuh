@@ -134,7 +134,7 @@ GDAKI_DEV_INLINE void gdaki_announce_db(struct doca_gpu_dev_verbs_qp *qp, uint64
  * sq_wqe_pi and the store, and between the store and the second look) exclude that each misses the other.
  */
 template <GDAKI_P_SHARING>
-GDAKI_DEV_INLINE void gdaki_announce_no_dbr(struct doca_gpu_dev_verbs_qp *qp, uint64_t producer, int scope,
+GDAKI_DEV_SLOW void gdaki_announce_no_dbr(struct doca_gpu_dev_verbs_qp *qp, uint64_t producer, int scope,
                                             uint32_t code_opt)
 {
     typedef gdaki_sharing<resource_sharing_mode> sharing;
@@ -169,7 +169,7 @@ GDAKI_DEV void gdaki_store_counter(struct doca_gpu_dev_verbs_qp *qp, uint64_t pr
 
 /* CPU-assisted: a counter that the CPU follows, then sq_wqe_pi, so that whoever sees it knows the counter is there. */
 template <GDAKI_P_SHARING>
-GDAKI_DEV_INLINE void gdaki_announce_proxy(struct doca_gpu_dev_verbs_qp *qp, uint64_t producer, int scope)
+GDAKI_DEV_SLOW void gdaki_announce_proxy(struct doca_gpu_dev_verbs_qp *qp, uint64_t producer, int scope)
 {
     if (gdaki_index_load<resource_sharing_mode>(&qp->sq_wqe_pi) >= producer)
         return;
@@ -223,7 +223,7 @@ GDAKI_DEV_INLINE void gdaki_announce(struct doca_gpu_dev_verbs_qp *qp, uint64_t 
 
 /* Announces what is handed over and not announced, SKIP_DB_RINGING or not: for threads that are about to wait. */
 template <GDAKI_P_SHARING, GDAKI_P_HANDLER>
-GDAKI_DEV_INLINE void gdaki_announce_ready(struct doca_gpu_dev_verbs_qp *qp)
+GDAKI_DEV_SLOW void gdaki_announce_ready(struct doca_gpu_dev_verbs_qp *qp)
 {
     uint64_t ready = gdaki_index_load<resource_sharing_mode>(&qp->sq_ready_index);
     if (gdaki_index_load<resource_sharing_mode>(&qp->sq_wqe_pi) < ready)
