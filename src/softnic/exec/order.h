@@ -82,14 +82,28 @@ static inline uint64_t sn_load_relaxed64(const void *p)
     return __atomic_load_n((const uint64_t *)p, __ATOMIC_RELAXED);
 }
 
-/* Orders every earlier store before this one. */
+/*
+ * Orders every earlier store before this one. For the last word of a CQE: readers look at byte 63, at the word at 60 or at
+ * all 8 bytes, and at the fields beside it with plain loads. Each is an address of its own to TSan, so the release is
+ * announced for all of them and the store itself is not judged.
+ */
+#ifdef SN_TSAN
+static SN_UNJUDGED void sn_store64_unjudged(void *p, uint64_t v)
+{
+    __atomic_store_n((uint64_t *)p, v, __ATOMIC_RELEASE);
+}
+#endif
+
 static inline void sn_store_release64(void *p, uint64_t v)
 {
-#ifdef SN_TSAN /* readers look at byte 63, at the word at 60, or at all 8 bytes: each is an address of its own to TSan */
+#ifdef SN_TSAN
+    __tsan_release(p);
     __tsan_release((uint8_t *)p + 4);
     __tsan_release((uint8_t *)p + 7);
-#endif
+    sn_store64_unjudged(p, v);
+#else
     __atomic_store_n((uint64_t *)p, v, __ATOMIC_RELEASE);
+#endif
 }
 
 static inline void sn_store_release32(void *p, uint32_t v)
