@@ -36,6 +36,8 @@ struct ex_store_buffer;
 /* How much a turn says that a thread spins: a call to relax twice, a run of polled accesses many times. */
 enum { EX_SPINNING = 4096, EX_TURN_RELAX = 2048, EX_TURN_POLLS = 256, EX_TURN_BUFFERED = 8 };
 
+enum { EX_ASKED_PREEMPTED = 50 }; /* what a preemption adds to a worker's `asked` */
+
 enum ex_state { EX_READY, EX_IN_BARRIER, EX_IN_WARP_OP, EX_IN_GATHER, EX_GONE };
 
 /* Where a thread waits or was last seen; file is NULL when only an address is known. */

@@ -16,8 +16,9 @@
 #define RESIDENT_THREADS 65536u
 #endif
 #define PATIENT_PASSES 2000u /* before a busy worker takes a block that a sleeping one was woken for */
-#define ASKED_MAX      20u   /* the monitor's turns after which a worker takes a further block, should the first wait for it */
-#define SPIN_TURNS     200u      /* turns without any work before the processor is offered to others */
+#define ASKED_MAX 1000u   /* the monitor's turns after which a worker takes a further block, should the first wait for it */
+#define ASKED_AGAIN 50u   /* and then another one */
+#define SPIN_TURNS 200u      /* turns without any work before the processor is offered to others */
 
 struct ex_pool ex_pool = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -265,8 +266,8 @@ static void *worker_main(void *arg)
             continue;
         }
         worker->current = block->next;
-        if (reason == EX_ASKED && ++worker->asked >= ASKED_MAX)
-            take_another(worker);
+        if (reason == EX_ASKED && ++worker->asked >= ASKED_MAX && take_another(worker))
+            worker->asked = ASKED_MAX - ASKED_AGAIN;
         if (reason == EX_PASS && ++passes >= worker->residents) {
             passes = 0;
             all_passed(worker);

@@ -47,6 +47,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
     thread->place.what = "running (interrupted here)";
     thread->place.file = NULL;
     thread->place.address = (const void *)pc;
+    worker->asked += EX_ASKED_PREEMPTED;
     ex_give_way(thread, EX_SPINNING);
     errno = saved_errno;
 }
