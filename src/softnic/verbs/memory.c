@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,11 +34,11 @@ static int space_of(const void *addr, enum sn_space *space)
 }
 
 /*
- * A NIC pins pages, and finds out then that they are not there. Here the process's own map is asked, so that a wrong
- * pointer is refused at registration and not met as a fault on the NIC thread. (Unmapping registered memory stays the
- * caller's error.)
+ * A NIC pins pages, and finds out then that they are not there. Here pages are faulted in, or the process's own map is
+ * asked, so that a wrong pointer is refused at registration and not met as a fault on the NIC thread. (Unmapping
+ * registered memory stays the caller's error.)
  */
-static int check_mapped(uintptr_t from, uintptr_t to, bool writes)
+static int ask_maps(uintptr_t from, uintptr_t to, bool writes)
 {
     FILE *maps = fopen("/proc/self/maps", "re");
     char *line = NULL;
@@ -56,6 +57,34 @@ static int check_mapped(uintptr_t from, uintptr_t to, bool writes)
     free(line);
     fclose(maps);
     return from < to ? -EFAULT : 0;
+}
+
+#ifndef MADV_POPULATE_READ /* Linux 5.14 */
+#define MADV_POPULATE_READ  22
+#define MADV_POPULATE_WRITE 23
+#endif
+enum { POPULATE_MAX = 64 << 20 }; /* bytes: what is larger may be sparse on purpose */
+
+/* Page 0 is never mapped, so a kernel that knows the advice says ENOMEM (an emulator may say yes to everything). */
+static bool populate_works(void)
+{
+    static atomic_int known; /* 0: not asked yet */
+    int k = atomic_load_explicit(&known, memory_order_relaxed);
+    if (!k) {
+        k = madvise(NULL, (size_t)sysconf(_SC_PAGESIZE), MADV_POPULATE_READ) && errno == ENOMEM ? 1 : -1;
+        atomic_store_explicit(&known, k, memory_order_relaxed);
+    }
+    return k > 0;
+}
+
+static int check_mapped(uintptr_t from, uintptr_t to, bool writes)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = from & ~(page - 1);
+    /* Reading the map costs as much as there are mappings: the last word, but not the first. */
+    if (to - start <= POPULATE_MAX && populate_works() &&
+        !madvise((void *)start, to - start, writes ? MADV_POPULATE_WRITE : MADV_POPULATE_READ))
+        return 0;
+    return ask_maps(from, to, writes);
 }
 
 int sv_memory_of_address(void *addr, size_t length, bool writes, struct sv_memory *out)
