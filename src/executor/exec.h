@@ -118,6 +118,7 @@ struct ex_worker {
     struct ex_stack *stacks;
     unsigned pooled;
     unsigned idle_turns, waited_passes, asked; /* asked: times since a block started or ended */
+    uintptr_t text_low, text_high; /* the current block's launch's; read by the signal handler */
     bool no_preempt;       /* inside a hook on a fiber's stack */
     uint64_t progress;     /* atomic: counts switches, for the monitor */
     uint64_t seen;         /* monitor's own: progress at its last look */

@@ -35,15 +35,17 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 {
     int saved_errno = errno;
     uintptr_t pc = interrupted_pc(context);
-    struct ex_thread *thread = ex_current();
     struct ex_worker *worker = ex_self;
+    struct ex_thread *thread;
 
     (void)signal;
     (void)info;
     if (!worker || !gdaki_cpu_tls.kernel || worker->no_preempt)
         return;
-    if (pc < thread->block->launch->text_low || pc >= thread->block->launch->text_high)
+    /* The executor itself lies elsewhere, so past this test no switch is under way and the current thread is whole. */
+    if (pc < worker->text_low || pc >= worker->text_high)
         return;
+    thread = ex_current();
     thread->place.what = "running (interrupted here)";
     thread->place.file = NULL;
     thread->place.address = (const void *)pc;

@@ -283,10 +283,14 @@ enum ex_reason ex_block_run(struct ex_worker *worker, struct ex_block *block)
         return EX_EMPTY;
     if (!ensure_stack(thread))
         return EX_PASS;
-    gdaki_cpu_tls.kernel = true;
+    worker->text_low = block->launch->text_low;
+    worker->text_high = block->launch->text_high;
     set_current(thread);
+    gdaki_cpu_tls.kernel = true;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     ex_stack_switch(&worker->own, thread->stack, false);
     gdaki_cpu_tls.kernel = false;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     gdaki_cpu_tls.buffered = false;
     gdaki_cpu_tls.thread = &host_thread;
     return worker->reason;
