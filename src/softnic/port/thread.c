@@ -101,21 +101,42 @@ static bool may_sleep(struct sn_port *port, uint64_t *ns)
     return true;
 }
 
-static void nap(struct sn_port *port, uint64_t ns)
+/* One look with the lock held. False: there is something to do, or somebody else has the lock. */
+static bool look(struct sn_port *port, uint64_t *ns, bool *told)
 {
-    bool sleep = false, told = false;
+    bool idle;
+
+    if (pthread_mutex_trylock(&port->mutex) != 0)
+        return false;
+    if (!*told && port->wire != NULL) {
+        port->wire->ops->sleeping(port->wire, true);
+        *told = true;
+    }
+    idle = may_sleep(port, ns);
+    pthread_mutex_unlock(&port->mutex);
+    return idle;
+}
+
+/*
+ * Sleeps and looks until there is work. `asleep` stays set meanwhile, so one barrier does for all of it, and a doorbell
+ * that is rung during a look finds it set.
+ */
+static void rest(struct sn_port *port)
+{
+    uint64_t step = SLEEP_MIN_NS;
+    bool told = false;
 
     atomic_store_explicit(&port->asleep, 1, memory_order_seq_cst);
     (void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-    if (!atomic_load_explicit(&port->thread_stop, memory_order_acquire) && pthread_mutex_trylock(&port->mutex) == 0) {
-        told = port->wire != NULL;
-        if (told)
-            port->wire->ops->sleeping(port->wire, true);
-        sleep = may_sleep(port, &ns);
-        pthread_mutex_unlock(&port->mutex);
-    }
-    if (sleep)
+    while (!atomic_load_explicit(&port->thread_stop, memory_order_acquire)) {
+        uint64_t ns = step;
+        if (!look(port, &ns, &told))
+            break;
         futex_wait(&port->asleep, 1, ns);
+        if (atomic_load_explicit(&port->asleep, memory_order_acquire) == 0)
+            break; /* woken */
+        step = step * 2 < SLEEP_MAX_NS ? step * 2 : SLEEP_MAX_NS;
+    }
     atomic_store_explicit(&port->asleep, 0, memory_order_relaxed);
     if (!told)
         return;
@@ -135,7 +156,7 @@ static void step_back(void)
 static void *run(void *arg)
 {
     struct sn_port *port = arg;
-    uint64_t idle_since = clock_ns(), sleep_ns = SLEEP_MIN_NS;
+    uint64_t idle_since = clock_ns();
     unsigned foreign = atomic_load_explicit(&port->foreign_turns, memory_order_relaxed);
 
     (void)prctl(PR_SET_NAME, "softnic");
@@ -153,15 +174,12 @@ static void *run(void *arg)
             if (work < 0)
                 sched_yield();
             idle_since = clock_ns();
-            sleep_ns = SLEEP_MIN_NS;
             continue;
         }
         if (clock_ns() - idle_since < IDLE_NS)
             continue;
-        nap(port, sleep_ns);
-        if (sleep_ns < SLEEP_MAX_NS)
-            sleep_ns = sleep_ns * 2 < SLEEP_MAX_NS ? sleep_ns * 2 : SLEEP_MAX_NS;
-        idle_since = clock_ns() - IDLE_NS; /* one look, then back to sleep */
+        rest(port);
+        idle_since = clock_ns();
     }
     return NULL;
 }
