@@ -117,8 +117,21 @@ void oob_init(struct oob *oob, int fd)
     oob->timeout_ms = 30000;
 }
 
+/* A close with unread data would reset the connection, and the peer would lose our last message. */
+static void drain(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    uint8_t rest[4096];
+
+    shutdown(fd, SHUT_WR);
+    while (poll(&p, 1, 1000) > 0 && recv(fd, rest, sizeof(rest), 0) > 0)
+        ;
+}
+
 void oob_close(struct oob *oob)
 {
+    if (oob->fd >= 0 && oob->gave_up)
+        drain(oob->fd);
     if (oob->fd >= 0)
         close(oob->fd);
     oob->fd = -1;
@@ -277,8 +290,8 @@ void oob_send_error(struct oob *oob, const char *text)
     struct oob_writer w = {.data = payload, .size = sizeof(payload), .ok = true};
 
     oob_put_text(&w, text);
-    if (oob->fd >= 0)
-        oob_send(oob, OOB_ERROR, payload, w.used);
+    if (oob->fd >= 0 && !oob_send(oob, OOB_ERROR, payload, w.used))
+        oob->gave_up = true;
 }
 
 static int receive_all(struct oob *oob, void *data, size_t length)

@@ -34,6 +34,7 @@ struct oob {
     int fd;
     uint32_t sent, received; /* sequence numbers */
     int timeout_ms;          /* of a receive; -1: none */
+    bool gave_up;            /* an error was sent: closing waits until the peer has read it */
     char why[OOB_WHY_SIZE];  /* text of the last failure */
 };
 

@@ -234,15 +234,13 @@ static void a_stranger_on_the_port(void **state)
     (void)state;
 
     assert_int_equal(pthread_create(&thread, NULL, serve, &server), 0);
-    program = "bash";
     for (int tries = 0; tries < 100; tries++) {
-        stranger = program_run("-c 'printf \"GET / HTTP/1.1\\r\\n\\r\\n\" > /dev/tcp/127.0.0.1/18611'");
+        stranger = command_run("bash", "-c 'printf \"GET / HTTP/1.1\\r\\n\\r\\n\" > /dev/tcp/127.0.0.1/18611'");
         free(stranger.text);
         if (!stranger.status)
             break;
         usleep(50 * 1000);
     }
-    program = getenv("GDAKI_TEST_PROGRAM");
     pthread_join(thread, NULL);
     assert_int_equal(server.status, 3);
     assert_non_null(strstr(server.text, "magic"));

@@ -26,7 +26,7 @@ static bool program_find(void)
     return program != NULL;
 }
 
-static struct outcome program_run(const char *arguments)
+static struct outcome command_run(const char *what, const char *arguments)
 {
     struct outcome o = {.status = -1};
     char command[1024];
@@ -34,7 +34,7 @@ static struct outcome program_run(const char *arguments)
     FILE *pipe;
     int status;
 
-    snprintf(command, sizeof(command), "exec %s %s 2>&1", program, arguments);
+    snprintf(command, sizeof(command), "exec %s %s 2>&1", what, arguments);
     pipe = popen(command, "re");
     do {
         size = used + 4096;
@@ -45,6 +45,11 @@ static struct outcome program_run(const char *arguments)
     status = pclose(pipe);
     o.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     return o;
+}
+
+static inline struct outcome program_run(const char *arguments)
+{
+    return command_run(program, arguments);
 }
 
 #endif
