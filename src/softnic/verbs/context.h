@@ -49,6 +49,7 @@ struct sv_context {
     struct sv_uar *nc; /* the context's one register of kind NC, or NULL */
     struct sv_umem **umems;
     uint32_t umem_slots;
+    uint32_t umem_first_free; /* no free slot lies before it */
     struct sv_context *next_context; /* all open ones; registry lock */
     struct verbs_context verbs;      /* last: ends in struct ibv_context */
 };

@@ -216,6 +216,7 @@ static int start_nic(struct sv_device *d)
                               .gid_count = (uint8_t)d->identity.gid_count,
                               .lid = d->identity.lid,
                               .slot = 1,
+                              .max_uars = 16384, /* a register for each of 10,000 queues, and some */
                               .seed = config.seed ? config.seed + d->index : 0};
     memcpy(c.gid, d->identity.gid, sizeof(c.gid));
     memcpy(c.mac, d->identity.mac, sizeof(c.mac));

@@ -18,7 +18,7 @@ static struct sv_umem *find(const struct sv_context *ctx, uint32_t id)
 /* Port lock held. 0: no memory. */
 static uint32_t take_id(struct sv_context *ctx, struct sv_umem *umem)
 {
-    uint32_t i = 0;
+    uint32_t i = ctx->umem_first_free;
     while (i < ctx->umem_slots && ctx->umems[i])
         i++;
     if (i == ctx->umem_slots) {
@@ -31,6 +31,7 @@ static uint32_t take_id(struct sv_context *ctx, struct sv_umem *umem)
         ctx->umem_slots = slots;
     }
     ctx->umems[i] = umem;
+    ctx->umem_first_free = i + 1;
     return i + 1;
 }
 
@@ -116,7 +117,11 @@ struct mlx5dv_devx_umem *softnic_mlx5dv_devx_umem_reg_ex(struct ibv_context *con
 
 void sv_umem_release(struct sv_umem *umem)
 {
-    umem->context->umems[umem->dv.umem_id - 1] = NULL;
+    struct sv_context *ctx = umem->context;
+    uint32_t slot = umem->dv.umem_id - 1;
+    ctx->umems[slot] = NULL;
+    if (slot < ctx->umem_first_free)
+        ctx->umem_first_free = slot;
     sv_object_unlink(&umem->object);
     sv_memory_release(&umem->memory);
     free(umem);
