@@ -122,7 +122,9 @@ doca_error_t doca_gpu_verbs_query_last_error(struct doca_gpu_verbs_qp *qp, struc
     err = qp_is_in_error(qp->qp, &in_error);
     if (err != DOCA_SUCCESS)
         return err;
-    if (!from_device_copy(exported_of(qp), &info) && !from_softnic(qp->qp, &info) && in_error) {
+    /* A kernel that polls a collapsed CQ may have seen a flushed WQE only; the NIC knows what came first. */
+    if ((!from_device_copy(exported_of(qp), &info) || info.syndrome == SYNDROME_FLUSHED) &&
+        !from_softnic(qp->qp, &info) && !info.has_error && in_error) {
         info.has_error = true;
         from_ring(exported_of(qp), &info);
     }
