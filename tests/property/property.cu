@@ -191,6 +191,9 @@ static bool run_seed(world &w, memory &m, uint64_t seed)
     program.region_bytes = REGION;
     program.final_status = (int *)m.status.data;
     program.queues = count;
+#ifdef GDAKI_CPU
+    gdaki_cpu_configure(1, (int)draw.below(2), seed);
+#endif
     run_program<<<dim3(THREADS / 64), dim3(64)>>>(program);
     GT_CUDA(cudaGetLastError());
     GT_CUDA(cudaDeviceSynchronize());
