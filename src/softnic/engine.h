@@ -110,6 +110,12 @@ struct sn_cq {
     struct sn_cq_attr attr;
 };
 
+static inline uint8_t *sn_cq_slot(const struct sn_cq *cq, uint32_t counter)
+{
+    uint32_t slot = cq->collapsed ? 0 : counter & cq->mask;
+    return cq->ring + (size_t)slot * cq->stride + cq->cqe_offset;
+}
+
 /* Writes a CQE. False: the CQ has overrun (now or before) and the queue has to fail. */
 bool sn_cq_push(struct sn_cq *cq, const struct sn_cqe_info *info);
 

@@ -11,7 +11,7 @@
 
 enum {
     WIRE_BUDGET = 64,  /* bursts a turn */
-    SLICE_BUSY = 16,   /* cold registers looked at in a turn that had little work */
+    SLICE_BUSY = 8,    /* cold registers looked at in a turn that had little work */
     SLICE_IDLE = 2048, /* and in one that had none */
     ACTIVE_BUDGET = 64 /* QPs a turn */
 };

@@ -157,6 +157,7 @@ static void *run(void *arg)
 {
     struct sn_port *port = arg;
     uint64_t idle_since = clock_ns();
+    unsigned refused = 0;
     unsigned foreign = atomic_load_explicit(&port->foreign_turns, memory_order_relaxed);
 
     (void)prctl(PR_SET_NAME, "softnic");
@@ -171,11 +172,16 @@ static void *run(void *arg)
         }
         work = drive(port);
         if (work != 0) {
-            if (work < 0)
+            if (work > 0)
+                refused = 0;
+            else if (++refused < 16)
                 sched_yield();
+            else
+                step_back(); /* a long control call: no use in asking again and again */
             idle_since = clock_ns();
             continue;
         }
+        refused = 0;
         if (clock_ns() - idle_since < IDLE_NS)
             continue;
         rest(port);

@@ -16,12 +16,6 @@ struct sn_cq_pending {
     struct sn_cqe64 cqe;
 };
 
-static uint8_t *slot_at(const struct sn_cq *cq, uint32_t counter)
-{
-    uint32_t slot = cq->collapsed ? 0 : counter & cq->mask;
-    return cq->ring + (size_t)slot * cq->stride + cq->cqe_offset;
-}
-
 static void release_waiters(struct sn_cq *cq)
 {
     struct sn_qp *qp = cq->waiters;
@@ -65,7 +59,7 @@ static struct sn_xfer *flight_copy(struct sn_cq *cq, uint32_t n, size_t from, si
 
     for (uint32_t i = 0; xfer != NULL && i < n; i++, p = p->next)
         if (!cq->collapsed || i == n - 1)
-            sn_xfer_add(cq->nic->port, xfer, slot_at(cq, p->counter) + from, (uint8_t *)&p->cqe + from, length);
+            sn_xfer_add(cq->nic->port, xfer, sn_cq_slot(cq, p->counter) + from, (uint8_t *)&p->cqe + from, length);
     if (xfer != NULL)
         xfer->tag = n;
     return xfer;
@@ -147,7 +141,7 @@ bool sn_cq_push(struct sn_cq *cq, const struct sn_cqe_info *info)
     sn_cqe_build(info, sn_cqe_owner(cq->assigned, cq->log_size), &cqe);
     if (cq->gpu)
         return push_to_gpu(cq, &cqe);
-    slot = slot_at(cq, cq->assigned++);
+    slot = sn_cq_slot(cq, cq->assigned++);
     sn_put_cqe_body(slot, &cqe);
     memcpy(&last, (const uint8_t *)&cqe + 56, 8);
     sn_store_release64(slot + 56, last); /* op_own with the last word: everything before it is visible first */

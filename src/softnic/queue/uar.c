@@ -186,6 +186,10 @@ static void hint(struct sn_uar_object *uar, enum sn_reg_kind kind, uint64_t valu
         qp->sq.hint = db.producer;
         qp->sq.has_hint = true;
     }
+    /* Both lines are another core's: ask for them now. */
+    __builtin_prefetch(qp->sq.ring + (qp->sq.fetched & (qp->sq.blocks - 1)) * SN_WQE_BB);
+    if (!qp->send_cq->gpu)
+        __builtin_prefetch(sn_cq_slot(qp->send_cq, qp->send_cq->assigned), 1);
     ring(qp);
 }
 
@@ -209,6 +213,8 @@ unsigned sn_uar_look(struct sn_uar_object *uar)
         if (kind == SN_REG_DBRLESS)
             continue;
         for (struct sn_qp *qp = uar->qps; qp != NULL; qp = qp->uar_next) {
+            if (qp->sq.doorbell)
+                continue; /* will be looked at anyway, after what its hint announced */
             if (qp->sq.record != NULL && sn_state_reads_record(qp->state) &&
                 sn_ahead((uint16_t)sn_swap32(sn_load_acquire32(qp->sq.record)), qp->sq.fetched, qp->sq.blocks) != 0)
                 ring(qp);

@@ -153,6 +153,14 @@ static bool payload_adds_up(const struct sn_burst *b)
     return sum == b->length;
 }
 
+static bool same_gid(const uint8_t *a, const uint8_t *b)
+{
+    uint64_t x[2], y[2];
+    memcpy(x, a, 16);
+    memcpy(y, b, 16);
+    return x[0] == y[0] && x[1] == y[1];
+}
+
 static bool well_formed(const struct sn_burst *b)
 {
     return b->kind < SN_KIND_COUNT && (b->flags & ~SN_BURST_FLAGS_ALL) == 0 && b->psn <= SN_PSN_MASK &&
@@ -166,7 +174,7 @@ void sn_nic_receive(struct sn_nic *nic, const struct sn_burst *b)
     if (qp == NULL || qp->attr.service != b->service || !well_formed(b))
         return;
     if (qp->state < SN_QP_RTR || b->sqpn != qp->params.remote_qpn || b->mtu != qp->mtu ||
-        memcmp(b->sgid, qp->params.path.dgid, 16) != 0)
+        !same_gid(b->sgid, qp->params.path.dgid))
         return;
     sn_qp_receive(qp, b);
 }
