@@ -173,6 +173,7 @@ static void *open_beside_ourselves(void)
     char folder[PATH_MAX];
     Dl_info info;
     char *slash;
+    void *lib;
 
     if (dladdr((void *)(uintptr_t)&gdaki_nic_describe, &info) == 0 || info.dli_fname == NULL)
         return NULL;
@@ -181,6 +182,11 @@ static void *open_beside_ourselves(void)
     if (slash == NULL)
         return NULL;
     *slash = '\0';
+    lib = open_in_folder(folder);
+    if (lib != NULL)
+        return lib;
+    /* The build tree's layout: our run path names it too, but a sanitizer's dlopen does not look there. */
+    strncat(folder, "/../softnic", sizeof(folder) - strlen(folder) - 1);
     return open_in_folder(folder);
 }
 

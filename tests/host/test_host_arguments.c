@@ -29,7 +29,8 @@ static int teardown(void **state)
 
 static void gpu_handles(void **state)
 {
-    static const char *const bad[] = {"", "zz", "0000:00", "0:0:0:0.0", "0000:17:00.0", "0000:17:00.8", "00:20.0", "cpu1"};
+    static const char *const bad[] = {"",        "zz",  "0000:00", "0:0:0:0.0", "0000:17:00.0", "0000:17:00.8",
+                                      "00:20.0", "cpu1"};
     doca_gpu_t *g = NULL;
     doca_gpu_t empty = {0};
 
@@ -180,7 +181,8 @@ static void init_attributes(void **state)
     SETTER(doca_verbs_qp_init_attr_set_user_index(NULL, 1), doca_verbs_qp_init_attr_set_user_index(a, 0xffffff));
     INVALID(doca_verbs_qp_init_attr_set_user_index(a, 0x1000000));
     SETTER(doca_verbs_qp_init_attr_set_qp_type(NULL, 0), doca_verbs_qp_init_attr_set_qp_type(a, 9));
-    SETTER(doca_verbs_qp_init_attr_set_core_direct_master(NULL, 1), doca_verbs_qp_init_attr_set_core_direct_master(a, 1));
+    SETTER(doca_verbs_qp_init_attr_set_core_direct_master(NULL, 1),
+           doca_verbs_qp_init_attr_set_core_direct_master(a, 1));
     INVALID(doca_verbs_qp_init_attr_set_core_direct_master(a, 2));
     SETTER(doca_verbs_qp_init_attr_set_send_dbr_mode(NULL, DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT),
            doca_verbs_qp_init_attr_set_send_dbr_mode(a, DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT));
@@ -197,7 +199,8 @@ static void init_attributes(void **state)
     INVALID(doca_verbs_qp_init_attr_set_external_uar(a, NULL));
     INVALID(doca_verbs_qp_init_attr_set_srq(a, NULL));
     INVALID(doca_verbs_qp_init_attr_set_srq(NULL, NULL));
-    FAILS(doca_verbs_qp_init_attr_set_ordering_semantic(a, DOCA_VERBS_QP_ORDERING_SEMANTIC_IBTA), DOCA_ERROR_NOT_SUPPORTED);
+    FAILS(doca_verbs_qp_init_attr_set_ordering_semantic(a, DOCA_VERBS_QP_ORDERING_SEMANTIC_IBTA),
+          DOCA_ERROR_NOT_SUPPORTED);
     FAILS(doca_verbs_qp_init_attr_get_ordering_semantic(a, &ordering), DOCA_ERROR_NOT_SUPPORTED);
     INVALID(doca_verbs_qp_init_attr_set_ordering_semantic(NULL, DOCA_VERBS_QP_ORDERING_SEMANTIC_IBTA));
     INVALID(doca_verbs_qp_init_attr_get_ordering_semantic(a, NULL));
@@ -243,7 +246,8 @@ static void state_attributes(void **state)
     INVALID(doca_verbs_qp_attr_destroy(NULL));
     OK(doca_verbs_qp_attr_create(&a));
     SETTER(doca_verbs_qp_attr_set_next_state(NULL, 1), doca_verbs_qp_attr_set_next_state(a, DOCA_VERBS_QP_STATE_RTS));
-    SETTER(doca_verbs_qp_attr_set_current_state(NULL, 1), doca_verbs_qp_attr_set_current_state(a, DOCA_VERBS_QP_STATE_RTR));
+    SETTER(doca_verbs_qp_attr_set_current_state(NULL, 1),
+           doca_verbs_qp_attr_set_current_state(a, DOCA_VERBS_QP_STATE_RTR));
     SETTER(doca_verbs_qp_attr_set_path_mtu(NULL, 1), doca_verbs_qp_attr_set_path_mtu(a, DOCA_VERBS_MTU_SIZE_2K_BYTES));
     SETTER(doca_verbs_qp_attr_set_rq_psn(NULL, 1), doca_verbs_qp_attr_set_rq_psn(a, 1));
     SETTER(doca_verbs_qp_attr_set_sq_psn(NULL, 1), doca_verbs_qp_attr_set_sq_psn(a, 2));
@@ -310,7 +314,8 @@ static void address_handles(void **state)
     OK(doca_verbs_ah_attr_create(dev, &ah));
     assert_int_equal(doca_verbs_ah_get_addr_type(ah), DOCA_VERBS_ADDR_TYPE_IPv4);
     SETTER(doca_verbs_ah_attr_set_gid(NULL, gid), doca_verbs_ah_attr_set_gid(ah, gid));
-    SETTER(doca_verbs_ah_attr_set_addr_type(NULL, 0), doca_verbs_ah_attr_set_addr_type(ah, DOCA_VERBS_ADDR_TYPE_IB_GRH));
+    SETTER(doca_verbs_ah_attr_set_addr_type(NULL, 0),
+           doca_verbs_ah_attr_set_addr_type(ah, DOCA_VERBS_ADDR_TYPE_IB_GRH));
     INVALID(doca_verbs_ah_attr_set_addr_type(ah, (enum doca_verbs_addr_type)4));
     SETTER(doca_verbs_ah_attr_set_dlid(NULL, 1), doca_verbs_ah_attr_set_dlid(ah, 0x12345));
     SETTER(doca_verbs_ah_attr_set_sl(NULL, 1), doca_verbs_ah_attr_set_sl(ah, 2));
@@ -353,7 +358,8 @@ static void shared_receive_queues(void **state)
     INVALID(doca_verbs_srq_init_attr_set_srq_wr(a, 0));
     SETTER(doca_verbs_srq_init_attr_set_receive_max_sges(NULL, 1), doca_verbs_srq_init_attr_set_receive_max_sges(a, 3));
     INVALID(doca_verbs_srq_init_attr_set_receive_max_sges(a, 0));
-    SETTER(doca_verbs_srq_init_attr_set_type(NULL, 1), doca_verbs_srq_init_attr_set_type(a, DOCA_VERBS_SRQ_TYPE_CONTIGUOUS));
+    SETTER(doca_verbs_srq_init_attr_set_type(NULL, 1),
+           doca_verbs_srq_init_attr_set_type(a, DOCA_VERBS_SRQ_TYPE_CONTIGUOUS));
     INVALID(doca_verbs_srq_init_attr_set_type(a, (enum doca_verbs_srq_type)2));
     SETTER(doca_verbs_srq_init_attr_set_pd(NULL, &fake_pd), doca_verbs_srq_init_attr_set_pd(a, &fake_pd));
     INVALID(doca_verbs_srq_init_attr_set_pd(a, NULL));
@@ -481,7 +487,8 @@ static void exported_queues(void **state)
 /* Each field of the high-level attributes alone. */
 static void high_level_attributes(void **state)
 {
-    const struct doca_gpu_verbs_qp_init_attr_hl good = {.gpu_dev = gpu, .net_dev = dev, .ibpd = &fake_pd, .sq_nwqe = 10};
+    const struct doca_gpu_verbs_qp_init_attr_hl good = {
+        .gpu_dev = gpu, .net_dev = dev, .ibpd = &fake_pd, .sq_nwqe = 10};
     struct doca_gpu_verbs_qp_init_attr_hl a;
     struct doca_gpu_verbs_qp_hl *hl = NULL;
     struct doca_gpu_verbs_qp_group_hl *group = NULL;
@@ -532,9 +539,10 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        CASE(gpu_handles),       CASE(gpu_memory),           CASE(devices_and_umems), CASE(init_attributes),
-        CASE(state_attributes),  CASE(address_handles),      CASE(shared_receive_queues), CASE(device_attributes),
-        CASE(exported_queues),   CASE(high_level_attributes),
+        CASE(gpu_handles),           CASE(gpu_memory),        CASE(devices_and_umems),
+        CASE(init_attributes),       CASE(state_attributes),  CASE(address_handles),
+        CASE(shared_receive_queues), CASE(device_attributes), CASE(exported_queues),
+        CASE(high_level_attributes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,15 +55,19 @@ static void free_buffer(struct buffer *b)
     free(b->memory);
 }
 
-/* ---- completion queues -------------------------------------------------------------------------------------------- */
+/* ---- completion queues --------------------------------------------------------------------------------------------
+ */
 
 static void cq_sizes(void **state)
 {
     static const struct {
         uint32_t size;
         doca_error_t code; /* inner */
-    } table[] = {{0, DOCA_ERROR_INVALID_VALUE}, {3, DOCA_ERROR_INVALID_VALUE}, {131072, DOCA_ERROR_INVALID_VALUE},
-                 {1, DOCA_SUCCESS},             {65536, DOCA_SUCCESS}};
+    } table[] = {{0, DOCA_ERROR_INVALID_VALUE},
+                 {3, DOCA_ERROR_INVALID_VALUE},
+                 {131072, DOCA_ERROR_INVALID_VALUE},
+                 {1, DOCA_SUCCESS},
+                 {65536, DOCA_SUCCESS}};
     doca_verbs_cq_attr_t *attr;
     doca_verbs_cq_t *out = NULL;
 
@@ -174,11 +178,12 @@ static void cq_external(void **state)
     free_buffer(&tight);
 }
 
-/* ---- queue pairs -------------------------------------------------------------------------------------------------- */
+/* ---- queue pairs --------------------------------------------------------------------------------------------------
+ */
 
 struct qp_case {
     uint32_t sq_wr, rq_wr, send_sges, receive_sges, inline_data, type;
-    doca_error_t code;         /* inner */
+    doca_error_t code; /* inner */
     uint32_t wqebbs, rq_entries, rwqe_bytes, inline_out;
 };
 

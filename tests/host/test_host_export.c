@@ -59,13 +59,19 @@ static int teardown(void **state)
 static doca_error_t create_hl(enum doca_gpu_dev_verbs_nic_handler handler, enum doca_gpu_verbs_send_dbr_mode_ext mode,
                               bool collapsed, struct doca_gpu_verbs_qp_hl **hl)
 {
-    struct doca_gpu_verbs_qp_init_attr_hl a = {.gpu_dev = gpu, .net_dev = dev, .ibpd = &fake_pd, .sq_nwqe = 16,
-                                               .nic_handler = handler, .send_dbr_mode_ext = mode, .cq_collapsed = collapsed};
+    struct doca_gpu_verbs_qp_init_attr_hl a = {.gpu_dev = gpu,
+                                               .net_dev = dev,
+                                               .ibpd = &fake_pd,
+                                               .sq_nwqe = 16,
+                                               .nic_handler = handler,
+                                               .send_dbr_mode_ext = mode,
+                                               .cq_collapsed = collapsed};
 
     return doca_gpu_verbs_create_qp_hl(&a, hl);
 }
 
-/* ---- handlers ----------------------------------------------------------------------------------------------------- */
+/* ---- handlers -----------------------------------------------------------------------------------------------------
+ */
 
 /* A queue of either record mode, exported anew for each row. */
 static void handler_table(void **state)
@@ -112,7 +118,8 @@ static void handler_table(void **state)
         struct doca_gpu_verbs_qp *out = NULL;
 
         gpu->open->ops = table[i].gpu_maps ? cpu : &deaf_gpu;
-        if (doca_gpu_verbs_export_qp(gpu, hl->qp, table[i].handler, NULL, hl->cq_sq, table[i].mode, &out) != table[i].code)
+        if (doca_gpu_verbs_export_qp(gpu, hl->qp, table[i].handler, NULL, hl->cq_sq, table[i].mode, &out) !=
+            table[i].code)
             fail_msg("row %zu", i);
         if (table[i].code == DOCA_SUCCESS) {
             assert_int_equal(out->qp_cpu->nic_handler, table[i].resolved);
@@ -162,7 +169,8 @@ static void high_level_handlers(void **state)
     }
 }
 
-/* ---- device struct ------------------------------------------------------------------------------------------------- */
+/* ---- device struct -------------------------------------------------------------------------------------------------
+ */
 
 static void device_struct(void **state)
 {
@@ -259,7 +267,8 @@ static void groups_share_a_register(void **state)
     OK(doca_gpu_verbs_destroy_qp_group_hl(g));
 }
 
-/* ---- registers ---------------------------------------------------------------------------------------------------- */
+/* ---- registers ----------------------------------------------------------------------------------------------------
+ */
 
 static void register_mappings(void **state)
 {
@@ -320,7 +329,8 @@ static void register_flags(void **state)
     OK(uar_unmap(mapped));
 }
 
-/* ---- reset -------------------------------------------------------------------------------------------------------- */
+/* ---- reset --------------------------------------------------------------------------------------------------------
+ */
 
 /* What a device-side poll asks: is CQE number `index` in its slot? */
 static bool slot_holds(const struct doca_gpu_dev_verbs_cq *cq, uint64_t index)
@@ -370,7 +380,8 @@ static void resets(void **state)
             hl->qp_gverbs->sq_wqe_pi_last = posted[life];
             OK(doca_gpu_verbs_reset_tracking_and_memory(hl->qp_gverbs));
             assert_int_equal(d->cq_sq.cqe_rsvd, produced);
-            assert_int_equal(d->sq_rsvd_index | d->sq_ready_index | d->sq_wqe_pi | d->cq_sq.cqe_ci | (uint64_t)d->sq_lock, 0);
+            assert_int_equal(
+                d->sq_rsvd_index | d->sq_ready_index | d->sq_wqe_pi | d->cq_sq.cqe_ci | (uint64_t)d->sq_lock, 0);
             assert_int_equal(d->cq_sq.gdaki_error, 0);
             assert_int_equal(((uint32_t *)hl->qp_umem_dbr_gpu_ptr)[1], 0);
             assert_int_equal(*hl->qp_gverbs->cpu_db, 0);
@@ -388,7 +399,8 @@ static void resets(void **state)
     }
 }
 
-/* ---- errors ------------------------------------------------------------------------------------------------------- */
+/* ---- errors -------------------------------------------------------------------------------------------------------
+ */
 
 static void put_error_cqe(struct doca_gpu_dev_verbs_qp *d, unsigned slot, uint8_t syndrome, uint16_t counter)
 {
@@ -452,8 +464,14 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        CASE(handler_table),           CASE(high_level_handlers), CASE(device_struct), CASE(arrays),
-        CASE(groups_share_a_register), CASE(register_mappings),   CASE(register_flags), CASE(resets),
+        CASE(handler_table),
+        CASE(high_level_handlers),
+        CASE(device_struct),
+        CASE(arrays),
+        CASE(groups_share_a_register),
+        CASE(register_mappings),
+        CASE(register_flags),
+        CASE(resets),
         CASE(last_errors),
     };
 

@@ -42,11 +42,12 @@ struct creation {
 
 static struct doca_gpu_verbs_qp_init_attr_hl hl_attr(enum doca_gpu_dev_verbs_nic_handler handler, bool with_device)
 {
-    return (struct doca_gpu_verbs_qp_init_attr_hl){.gpu_dev = gpu, .net_dev = with_device ? dev : NULL, .ibpd = &fake_pd,
-                                                   .sq_nwqe = 16, .nic_handler = handler};
+    return (struct doca_gpu_verbs_qp_init_attr_hl){
+        .gpu_dev = gpu, .net_dev = with_device ? dev : NULL, .ibpd = &fake_pd, .sq_nwqe = 16, .nic_handler = handler};
 }
 
-static doca_error_t make_hl(enum doca_gpu_dev_verbs_nic_handler handler, bool with_device, struct doca_gpu_verbs_qp_hl **out)
+static doca_error_t make_hl(enum doca_gpu_dev_verbs_nic_handler handler, bool with_device,
+                            struct doca_gpu_verbs_qp_hl **out)
 {
     struct doca_gpu_verbs_qp_init_attr_hl a = hl_attr(handler, with_device);
 
@@ -92,11 +93,12 @@ CREATION(ah, doca_verbs_ah_attr_create(dev, &object), doca_verbs_ah_attr_t, doca
 CREATION(qp, doca_verbs_qp_create(dev, qp_attr, &object), doca_verbs_qp_t, doca_verbs_qp_destroy(object))
 CREATION(srq_attr, doca_verbs_srq_init_attr_create(&object), struct doca_verbs_srq_init_attr,
          doca_verbs_srq_init_attr_destroy(object))
-CREATION(srq, doca_verbs_srq_create(&fake_context, srq_attr, &object), struct doca_verbs_srq, doca_verbs_srq_destroy(object))
+CREATION(srq, doca_verbs_srq_create(&fake_context, srq_attr, &object), struct doca_verbs_srq,
+         doca_verbs_srq_destroy(object))
 CREATION(device_attr, doca_verbs_query_device(&fake_context, &object), struct doca_verbs_device_attr,
          doca_verbs_device_attr_free(object))
-CREATION(exported, doca_gpu_verbs_export_qp(gpu, queue->qp, AUTO, NULL, queue->cq_sq, 0, &object), struct doca_gpu_verbs_qp,
-         doca_gpu_verbs_unexport_qp(gpu, object))
+CREATION(exported, doca_gpu_verbs_export_qp(gpu, queue->qp, AUTO, NULL, queue->cq_sq, 0, &object),
+         struct doca_gpu_verbs_qp, doca_gpu_verbs_unexport_qp(gpu, object))
 CREATION(exported_proxy, doca_gpu_verbs_export_qp(gpu, queue->qp, PROXY, NULL, queue->cq_sq, 0, &object),
          struct doca_gpu_verbs_qp, doca_gpu_verbs_unexport_qp(gpu, object))
 CREATION(array, make_array(&object), struct doca_gpu_dev_verbs_qp,
@@ -109,13 +111,13 @@ CREATION(group, make_group(&object), struct doca_gpu_verbs_qp_group_hl, doca_gpu
 
 #define ROW(name)                                                                                                      \
     {                                                                                                                  \
-        #name, create_##name, destroy_##name                                                                           \
+#name, create_##name, destroy_##name                                                                           \
     }
 static const struct creation creations[] = {
-    ROW(gpu),       ROW(gpu_memory), ROW(host_memory), ROW(dev),      ROW(umem),        ROW(uar),
-    ROW(cq_attr),   ROW(cq),         ROW(qp_attr),     ROW(init_attr), ROW(ah),         ROW(qp),
-    ROW(srq_attr),  ROW(srq),        ROW(device_attr), ROW(exported), ROW(exported_proxy), ROW(array),
-    ROW(flat_list), ROW(hl),         ROW(hl_proxy),    ROW(group),
+    ROW(gpu),         ROW(gpu_memory), ROW(host_memory),    ROW(dev),   ROW(umem),      ROW(uar),      ROW(cq_attr),
+    ROW(cq),          ROW(qp_attr),    ROW(init_attr),      ROW(ah),    ROW(qp),        ROW(srq_attr), ROW(srq),
+    ROW(device_attr), ROW(exported),   ROW(exported_proxy), ROW(array), ROW(flat_list), ROW(hl),       ROW(hl_proxy),
+    ROW(group),
 };
 
 static int setup(void **state)

@@ -2,9 +2,9 @@
 /* Layouts and values that programs compiled elsewhere rely on: all checked when this file is compiled. */
 #include "support.h"
 
-#define SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), #type)
+#define SIZE(type, bytes)       _Static_assert(sizeof(type) == (bytes), #type)
 #define AT(type, field, offset) _Static_assert(offsetof(type, field) == (offset), #type "." #field)
-#define VALUE(name, value) _Static_assert((long long)(name) == (value), #name)
+#define VALUE(name, value)      _Static_assert((long long)(name) == (value), #name)
 
 SIZE(doca_gpu_t, 16);
 AT(doca_gpu_t, type, 0);

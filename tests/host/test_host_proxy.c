@@ -37,8 +37,12 @@ static int teardown(void **state)
 static struct doca_gpu_verbs_qp_hl *create(enum doca_gpu_dev_verbs_nic_handler handler,
                                            enum doca_gpu_verbs_send_dbr_mode_ext mode)
 {
-    struct doca_gpu_verbs_qp_init_attr_hl a = {.gpu_dev = gpu, .net_dev = dev, .ibpd = &fake_pd, .sq_nwqe = 16,
-                                               .nic_handler = handler, .send_dbr_mode_ext = mode};
+    struct doca_gpu_verbs_qp_init_attr_hl a = {.gpu_dev = gpu,
+                                               .net_dev = dev,
+                                               .ibpd = &fake_pd,
+                                               .sq_nwqe = 16,
+                                               .nic_handler = handler,
+                                               .send_dbr_mode_ext = mode};
     struct doca_gpu_verbs_qp_hl *hl;
 
     OK(doca_gpu_verbs_create_qp_hl(&a, &hl));
@@ -104,7 +108,8 @@ static void proxy_without_record(void **state)
     OK(doca_gpu_verbs_destroy_qp_hl(hl));
 }
 
-/* The device rings by itself; the CPU follows its producer index and writes the record, then rings with the right QPN. */
+/* The device rings by itself; the CPU follows its producer index and writes the record, then rings with the right QPN.
+ */
 static void assisted(void **state)
 {
     struct doca_gpu_verbs_qp_hl *hl = create(AUTO, EMULATED);

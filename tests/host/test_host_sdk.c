@@ -54,7 +54,8 @@ static bool unit_in_use(const char *name)
     return false;
 }
 
-/* ---- not there ---------------------------------------------------------------------------------------------------- */
+/* ---- not there ----------------------------------------------------------------------------------------------------
+ */
 
 /* Everything stays ours: variable unset, empty, or a folder without an SDK. */
 static void absent(void **state)
@@ -75,11 +76,13 @@ static void absent(void **state)
     OK(doca_verbs_cq_attr_destroy(cq_attr));
     OK(doca_verbs_qp_init_attr_create(&init));
     assert_int_equal(init->type, DOCA_VERBS_SDK_LIB_TYPE_OPEN);
-    FAILS(doca_verbs_qp_init_attr_set_ordering_semantic(init, DOCA_VERBS_QP_ORDERING_SEMANTIC_OOO_ALL), DOCA_ERROR_NOT_SUPPORTED);
+    FAILS(doca_verbs_qp_init_attr_set_ordering_semantic(init, DOCA_VERBS_QP_ORDERING_SEMANTIC_OOO_ALL),
+          DOCA_ERROR_NOT_SUPPORTED);
     OK(doca_verbs_qp_init_attr_destroy(init));
 }
 
-/* ---- there -------------------------------------------------------------------------------------------------------- */
+/* ---- there --------------------------------------------------------------------------------------------------------
+ */
 
 struct objects {
     doca_gpu_t *gpu;
@@ -372,7 +375,8 @@ static void variable_goes_away(void **state)
     assert_int_equal(stub.alive(), 0);
 }
 
-/* ---- partly there ------------------------------------------------------------------------------------------------- */
+/* ---- partly there -------------------------------------------------------------------------------------------------
+ */
 
 static void without_ordering(void **state)
 {
@@ -383,7 +387,8 @@ static void without_ordering(void **state)
     assert_true(unit_in_use("qp"));
     OK(doca_verbs_qp_init_attr_create(&init));
     assert_int_equal(init->type, DOCA_VERBS_SDK_LIB_TYPE_SDK);
-    FAILS(doca_verbs_qp_init_attr_set_ordering_semantic(init, DOCA_VERBS_QP_ORDERING_SEMANTIC_IBTA), DOCA_ERROR_NOT_SUPPORTED);
+    FAILS(doca_verbs_qp_init_attr_set_ordering_semantic(init, DOCA_VERBS_QP_ORDERING_SEMANTIC_IBTA),
+          DOCA_ERROR_NOT_SUPPORTED);
     FAILS(doca_verbs_qp_init_attr_get_ordering_semantic(init, &ordering), DOCA_ERROR_NOT_SUPPORTED);
     OK(doca_verbs_qp_init_attr_destroy(init));
 }

@@ -14,7 +14,7 @@
 #include "gdaki/verbs.h"
 #include "host/export.h"
 
-#define SYS DOCA_GPUNETIO_VERBS_SYNC_SCOPE_SYS
+#define SYS     DOCA_GPUNETIO_VERBS_SYNC_SCOPE_SYS
 #define M(name) DOCA_VERBS_QP_ATTR_##name
 
 static struct ibv_context *context;
@@ -47,7 +47,8 @@ static int setup(void **state)
     OK(doca_gpu_create("cpu", &gpu));
     OK(doca_verbs_dev_open(pd, &dev));
     data = aligned_alloc(4096, DATA_BYTES);
-    mr = ibv_reg_mr(pd, data, DATA_BYTES, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_RELAXED_ORDERING);
+    mr = ibv_reg_mr(pd, data, DATA_BYTES,
+                    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_RELAXED_ORDERING);
     assert_non_null(mr);
     return 0;
 }
@@ -88,9 +89,11 @@ static void connect_to_itself(doca_verbs_qp_t *qp)
     OK(doca_verbs_qp_attr_set_retry_cnt(a, 7));
     OK(doca_verbs_qp_attr_set_rnr_retry(a, 1));
     OK(doca_verbs_qp_attr_set_next_state(a, DOCA_VERBS_QP_STATE_INIT));
-    OK(doca_verbs_qp_modify(qp, a, M(NEXT_STATE) | M(PKEY_INDEX) | M(PORT_NUM) | M(ALLOW_REMOTE_WRITE) | M(ALLOW_REMOTE_READ)));
+    OK(doca_verbs_qp_modify(
+        qp, a, M(NEXT_STATE) | M(PKEY_INDEX) | M(PORT_NUM) | M(ALLOW_REMOTE_WRITE) | M(ALLOW_REMOTE_READ)));
     OK(doca_verbs_qp_attr_set_next_state(a, DOCA_VERBS_QP_STATE_RTR));
-    OK(doca_verbs_qp_modify(qp, a, M(NEXT_STATE) | M(RQ_PSN) | M(DEST_QP_NUM) | M(PATH_MTU) | M(AH_ATTR) | M(MIN_RNR_TIMER)));
+    OK(doca_verbs_qp_modify(qp, a,
+                            M(NEXT_STATE) | M(RQ_PSN) | M(DEST_QP_NUM) | M(PATH_MTU) | M(AH_ATTR) | M(MIN_RNR_TIMER)));
     OK(doca_verbs_qp_attr_set_next_state(a, DOCA_VERBS_QP_STATE_RTS));
     OK(doca_verbs_qp_modify(qp, a, M(NEXT_STATE) | M(SQ_PSN) | M(ACK_TIMEOUT) | M(RETRY_CNT) | M(RNR_RETRY)));
     OK(doca_verbs_qp_attr_destroy(a));
@@ -140,7 +143,8 @@ static uint32_t wait_cqe(const struct doca_gpu_dev_verbs_qp *d, uint64_t index)
 {
     const struct doca_gpu_dev_verbs_cq *cq = &d->cq_sq;
     uint64_t cqe = index + cq->cqe_rsvd;
-    const uint8_t *slot = cq->gdaki_kind == GDAKI_CQ_KIND_COLLAPSED ? cq->cqe_daddr : cq->cqe_daddr + (cqe & cq->cqe_mask) * 64;
+    const uint8_t *slot =
+        cq->gdaki_kind == GDAKI_CQ_KIND_COLLAPSED ? cq->cqe_daddr : cq->cqe_daddr + (cqe & cq->cqe_mask) * 64;
 
     for (;;) {
         uint32_t word = gdaki_load_u32_sys(slot + GDAKI_CQE_WORD_OFFSET);
@@ -170,7 +174,10 @@ static const struct {
 
 static struct doca_gpu_verbs_qp_hl *create(size_t kind)
 {
-    struct doca_gpu_verbs_qp_init_attr_hl a = {.gpu_dev = gpu, .net_dev = dev, .ibpd = pd, .sq_nwqe = 16,
+    struct doca_gpu_verbs_qp_init_attr_hl a = {.gpu_dev = gpu,
+                                               .net_dev = dev,
+                                               .ibpd = pd,
+                                               .sq_nwqe = 16,
                                                .nic_handler = kinds[kind].handler,
                                                .send_dbr_mode_ext = kinds[kind].mode,
                                                .cq_collapsed = kinds[kind].collapsed};
@@ -180,7 +187,8 @@ static struct doca_gpu_verbs_qp_hl *create(size_t kind)
     return hl;
 }
 
-static void write_and_check(struct doca_gpu_verbs_qp_hl *hl, struct doca_gpu_dev_verbs_qp *d, unsigned count, uint8_t salt)
+static void write_and_check(struct doca_gpu_verbs_qp_hl *hl, struct doca_gpu_dev_verbs_qp *d, unsigned count,
+                            uint8_t salt)
 {
     for (unsigned i = 0; i < count; i++) {
         uint64_t index;

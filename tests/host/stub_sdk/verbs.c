@@ -179,7 +179,8 @@ doca_error_t doca_verbs_bridge_verbs_pd_import(struct ibv_pd *pd, void **verbs_p
     return DOCA_SUCCESS;
 }
 
-/* ---- completion queues -------------------------------------------------------------------------------------------- */
+/* ---- completion queues --------------------------------------------------------------------------------------------
+ */
 
 uint32_t doca_verbs_cq_get_cqn(const void *verbs_cq);
 uint32_t doca_verbs_cq_get_cqn(const void *verbs_cq)
@@ -197,7 +198,8 @@ doca_error_t doca_verbs_cq_create(void *verbs_ctx, void *cq_attr, void **verbs_c
     NEED(verbs_ctx, STUB_CONTEXT);
     NEED(cq_attr, STUB_CQ_ATTR);
     code = stub_make(STUB_CQ, NULL, NULL, verbs_cq);
-    /* A call to our own library's exported name: with another doca_verbs_cq_get_cqn in the global scope it may stray. */
+    /* A call to our own library's exported name: with another doca_verbs_cq_get_cqn in the global scope it may stray.
+     */
     if (code == DOCA_SUCCESS && doca_verbs_cq_get_cqn(*verbs_cq) != ((struct stub_object *)*verbs_cq)->value)
         return DOCA_ERROR_UNEXPECTED;
     return code;
@@ -223,7 +225,8 @@ void doca_verbs_cq_get_dbr_addr(void *verbs_cq, uint64_t **uar_db_reg, uint32_t 
     *arm_dbr = (uint32_t *)record + 1;
 }
 
-/* ---- attributes --------------------------------------------------------------------------------------------------- */
+/* ---- attributes ---------------------------------------------------------------------------------------------------
+ */
 
 doca_error_t doca_verbs_qp_init_attr_get_external_umem(const void *attr, void **external_umem, uint64_t *offset);
 doca_error_t doca_verbs_qp_init_attr_get_external_umem(const void *attr, void **external_umem, uint64_t *offset)
@@ -283,7 +286,8 @@ doca_error_t doca_verbs_ah_attr_create(void *verbs_context, void **verbs_ah_attr
     return stub_make(STUB_AH, NULL, NULL, verbs_ah_attr);
 }
 
-/* ---- queue pairs -------------------------------------------------------------------------------------------------- */
+/* ---- queue pairs --------------------------------------------------------------------------------------------------
+ */
 
 doca_error_t doca_verbs_qp_create(void *verbs_context, void *init_attr, void **verbs_qp);
 doca_error_t doca_verbs_qp_create(void *verbs_context, void *init_attr, void **verbs_qp)
