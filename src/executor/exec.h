@@ -121,7 +121,9 @@ struct ex_worker {
     uintptr_t text_low, text_high; /* the current block's launch's; read by the signal handler */
     bool no_preempt;       /* inside a hook on a fiber's stack */
     uint64_t progress;     /* atomic: counts switches, for the monitor */
-    uint64_t seen;         /* monitor's own: progress at its last look */
+    uint64_t seen;         /* monitor's own: progress when it last changed, */
+    uint64_t seen_cpu_ns;  /* the thread's processor time then, */
+    bool spinner;          /* and whether it had to be interrupted lately */
     bool busy;             /* atomic: runs kernel code */
     bool give_way;         /* atomic: monitor asks for a turn of the other blocks */
 };

@@ -16,7 +16,7 @@
 #define RESIDENT_THREADS 65536u
 #endif
 #define PATIENT_PASSES 2000u /* before a busy worker takes a block that a sleeping one was woken for */
-#define ASKED_MAX 1000u   /* the monitor's turns after which a worker takes a further block, should the first wait for it */
+#define ASKED_MAX 250u    /* the monitor's turns after which a worker takes a further block, should the first wait for it */
 #define ASKED_AGAIN 50u   /* and then another one */
 #define SPIN_TURNS 200u      /* turns without any work before the processor is offered to others */
 

@@ -17,6 +17,7 @@
 #include "executor/env.h"
 
 #define PREEMPT_SIGNAL SIGURG /* ignored by default, so a stray one is harmless */
+#define SEEDED_PATIENCE 20u   /* a preemption spoils what a seed promises: only when it must be */
 #define FAST_PERIOD_US 50u    /* while preemption is what moves a kernel on */
 
 static uintptr_t interrupted_pc(const ucontext_t *context)
@@ -54,6 +55,39 @@ static void on_signal(int signal, siginfo_t *info, void *context)
     errno = saved_errno;
 }
 
+/* Processor time, so that a worker which the system did not run is not taken for one that spins. */
+static uint64_t cpu_ns(const struct ex_worker *worker)
+{
+    clockid_t clock;
+    struct timespec time;
+
+    if (pthread_getcpuclockid(worker->thread, &clock) || clock_gettime(clock, &time))
+        return 0;
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/* Once a thread had to be interrupted the next ones soon are, for there may be a thousand of them. */
+static bool interrupt_spinner(struct ex_worker *worker, uint64_t progress)
+{
+    uint64_t used = cpu_ns(worker), limit = ex_env_values.preempt_us * 1000;
+
+    if (!limit)
+        return false;
+    if (progress != worker->seen) {
+        worker->spinner = progress == worker->seen + 1 && worker->spinner; /* the one switch that we forced */
+        worker->seen = progress;
+        worker->seen_cpu_ns = used;
+        return worker->spinner;
+    }
+    if (ex_env_values.seed)
+        limit *= SEEDED_PATIENCE;
+    if (used - worker->seen_cpu_ns < (worker->spinner ? FAST_PERIOD_US * 1000 / 2 : limit))
+        return worker->spinner;
+    worker->spinner = true;
+    pthread_kill(worker->thread, PREEMPT_SIGNAL);
+    return true;
+}
+
 /* Pool locked. True: some worker had to be interrupted. */
 static bool look_at_workers(void)
 {
@@ -65,12 +99,9 @@ static bool look_at_workers(void)
 
         if (!__atomic_load_n(&worker->busy, __ATOMIC_RELAXED))
             continue;
-        __atomic_store_n(&worker->give_way, true, __ATOMIC_RELAXED);
-        if (progress == worker->seen && ex_env()->preempt_us) {
-            pthread_kill(worker->thread, PREEMPT_SIGNAL);
-            interrupted = true;
-        }
-        worker->seen = progress;
+        if (!ex_env_values.seed) /* under a seed sched.c asks instead, at seeded times */
+            __atomic_store_n(&worker->give_way, true, __ATOMIC_RELAXED);
+        interrupted |= interrupt_spinner(worker, progress);
     }
     return interrupted;
 }

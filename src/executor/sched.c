@@ -100,6 +100,14 @@ static struct ex_thread *shuffle(struct ex_block *block, struct ex_thread *next)
 
 static void thread_entry(void *arg);
 
+/* Whether the worker's other blocks should have a turn: the monitor says so, or the seed. */
+static bool asked(struct ex_block *block)
+{
+    if (ex_env_values.seed)
+        return ex_random(block) % 64 == 0;
+    return __atomic_load_n(&block->worker->give_way, __ATOMIC_RELAXED);
+}
+
 static void set_current(struct ex_thread *thread)
 {
     thread->block->ring = thread;
@@ -170,7 +178,7 @@ void ex_park(struct ex_thread *thread)
     }
     if (!block->ring)
         to_worker(thread, thread->stack, EX_EMPTY, false);
-    else if (__atomic_load_n(&block->worker->give_way, __ATOMIC_RELAXED))
+    else if (asked(block))
         to_worker(thread, thread->stack, EX_ASKED, false);
     else
         switch_threads(thread, shuffle(block, block->ring));
@@ -192,7 +200,7 @@ void ex_give_way(struct ex_thread *thread, unsigned turns)
         block->given_way = 0;
         block->ring = next;
         to_worker(thread, thread->stack, EX_PASS, false);
-    } else if (__atomic_load_n(&worker->give_way, __ATOMIC_RELAXED)) {
+    } else if (asked(block)) {
         block->ring = next;
         to_worker(thread, thread->stack, EX_ASKED, false);
     } else {
@@ -261,7 +269,7 @@ static void thread_entry(void *arg)
         stack = thread->stack;
         thread->stack = NULL;
         next = block->ring ? shuffle(block, block->ring) : NULL;
-        if (!next || __atomic_load_n(&worker->give_way, __ATOMIC_RELAXED)) {
+        if (!next || asked(block)) {
             ex_stack_put(worker, stack, false);
             to_worker(thread, stack, next ? EX_ASKED : EX_EMPTY, true);
         } else if (next->stack) {

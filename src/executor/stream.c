@@ -143,6 +143,18 @@ static void finish(struct ex_op *op)
     pthread_cond_broadcast(&changed);
 }
 
+/* A flag or counter that a running kernel looks at is copied in one piece, as a copy engine does. */
+static void copy(void *dst, const void *src, size_t size)
+{
+    bool word = size == 1 || size == 2 || size == 4 || size == 8;
+
+    if (word && (((uintptr_t)dst | (uintptr_t)src) & (size - 1)) == 0)
+        gdaki_cpu_plain_store(dst, gdaki_cpu_plain_load(src, (unsigned)size, GDAKI_CPU_ACQUIRE), (unsigned)size,
+                              GDAKI_CPU_RELEASE);
+    else
+        memmove(dst, src, size);
+}
+
 /* Not locked. False: it goes on elsewhere and ends in ex_stream_op_done. */
 static bool carry_out(struct ex_op *op)
 {
@@ -151,7 +163,7 @@ static bool carry_out(struct ex_op *op)
         ex_pool_submit(op->launch);
         return false;
     case EX_OP_COPY:
-        memmove(op->dst, op->src, op->size);
+        copy(op->dst, op->src, op->size);
         break;
     case EX_OP_SET:
         memset(op->dst, op->value, op->size);

@@ -151,13 +151,15 @@ __global__ void tree(unsigned long long *out)
         out[blockIdx.x] = tile[0];
 }
 
+enum { BLOCKS = FEWER(20, 1) };
+
 static void blocks_of_1024_threads(void **)
 {
-    unsigned long long *out = managed<unsigned long long>(20);
+    unsigned long long *out = managed<unsigned long long>(BLOCKS);
 
-    tree<<<20, 1024>>>(out);
+    tree<<<BLOCKS, 1024>>>(out);
     CHECK(cudaDeviceSynchronize());
-    for (unsigned b = 0; b < 20; b++)
+    for (unsigned b = 0; b < BLOCKS; b++)
         assert_int_equal(out[b], 1024u * b + 1024u * 1023u / 2);
     cudaFree(out);
 }

@@ -19,13 +19,15 @@ __global__ void grid_spin(unsigned *arrived, unsigned *out)
     atomicAdd(out, 1);
 }
 
+enum { SPINNING = FEWER(40, 6) };
+
 static void blocks_wait_for_each_other(void **)
 {
     unsigned *out = managed<unsigned>(2);
 
-    grid_spin<<<40, 64>>>(out, out + 1);
+    grid_spin<<<SPINNING, 64>>>(out, out + 1);
     CHECK(cudaDeviceSynchronize());
-    assert_int_equal(out[1], 40 * 64);
+    assert_int_equal(out[1], SPINNING * 64);
     cudaFree(out);
 }
 
@@ -39,13 +41,15 @@ __global__ void last_opens(unsigned *flag, unsigned *out)
     atomicAdd(out, 1);
 }
 
+enum { MANY = FEWER(300, 10) };
+
 static void a_waiting_block_does_not_keep_others_from_starting(void **)
 {
     unsigned *out = managed<unsigned>(2);
 
-    last_opens<<<300, 32>>>(out, out + 1);
+    last_opens<<<MANY, 32>>>(out, out + 1);
     CHECK(cudaDeviceSynchronize());
-    assert_int_equal(out[1], 300 * 32);
+    assert_int_equal(out[1], MANY * 32);
     cudaFree(out);
 }
 
@@ -164,7 +168,7 @@ __global__ void barrier_loop(unsigned *stop)
     if (blockIdx.x == gridDim.x - 1)
         atomicExch(stop, 1);
     else
-        while (!__syncthreads_or(threadIdx.x == 0 && *(volatile unsigned *)stop)) {
+        while (!__syncthreads_or(threadIdx.x == 0 && __ldcv(stop))) {
         }
 }
 

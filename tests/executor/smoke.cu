@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-extern "C" {
-#include <cmocka.h>
-}
-
-#include <cuda_runtime.h>
+/* The whole way once: compile, launch, shared memory, copies. */
+#include "kernel_test.h"
 
 template <class T, int N>
 __global__ void add(T *out, const T *a, const T *b, size_t n)
@@ -56,17 +49,19 @@ static void adds(void **)
     cudaFreeHost(out);
 }
 
+enum { BLOCKS = FEWER(64, 4) };
+
 static void sums(void **)
 {
     unsigned *in, *out;
 
-    cudaMallocManaged(&in, 64 * 256 * sizeof(*in));
-    cudaMallocManaged(&out, 64 * sizeof(*out));
-    for (unsigned i = 0; i < 64 * 256; i++)
+    cudaMallocManaged(&in, BLOCKS * 256 * sizeof(*in));
+    cudaMallocManaged(&out, BLOCKS * sizeof(*out));
+    for (unsigned i = 0; i < BLOCKS * 256; i++)
         in[i] = i;
-    block_sum<<<64, 256, 1024>>>(out, in);
+    block_sum<<<BLOCKS, 256, 1024>>>(out, in);
     assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
-    for (unsigned b = 0; b < 64; b++)
+    for (unsigned b = 0; b < BLOCKS; b++)
         assert_int_equal(out[b], 256 * (b * 256) + 255 * 128);
     cudaFree(in);
     cudaFree(out);
