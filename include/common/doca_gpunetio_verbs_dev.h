@@ -205,10 +205,9 @@ typedef struct {
     uint64_t compare;
 } GDAKI_PACKED doca_gpu_dev_verbs_atomic_64_masked_cs_seg_t;
 
-#if DOCA_GPUNETIO_API == 1
+/* The 1.x names. */
 #define doca_gpu_dev_verbs_wqe_ctrl_seg doca_gpunetio_ib_mlx5_wqe_ctrl_seg
 #define doca_gpu_dev_verbs_wqe_wait_seg doca_gpunetio_ib_mlx5_wqe_wait_seg
-#endif
 
 /* One WQE basic block. */
 struct doca_gpu_dev_verbs_wqe {

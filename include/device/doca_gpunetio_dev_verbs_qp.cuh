@@ -285,4 +285,6 @@ GDAKI_DEV void doca_gpu_dev_verbs_submit(struct doca_gpu_dev_verbs_qp *qp, uint6
         gdaki_announce<resource_sharing_mode, nic_handler>(qp, prod_index, sync_scope, code_opt);
 }
 
+#include "gdaki_dev_compat.cuh"
+
 #endif
