@@ -31,7 +31,7 @@
 enum {
     SN_TX_ENTRIES = 64,      /* WQEs in flight of one QP */
     SN_TURN_WQES = 32,       /* WQEs that one QP may start in a turn */
-    SN_HOT_UARS = 32,        /* registers looked at in each turn */
+    SN_HOT_UARS = 64,        /* registers looked at in each turn */
     SN_HOT_IDLE_TURNS = 2048,/* turns without a doorbell after which a register cools down */
     SN_RX_QUEUE_MAX = 1024,  /* bursts waiting behind a copy of the copy engine */
     SN_LOG_RING_MAX = 15, /* indices have 16 bits, and a full ring must differ from an empty one */

@@ -135,11 +135,17 @@ unsigned sn_xfer_poll(struct sn_port *port)
     return count;
 }
 
+/* A burst that a finished copy sets free may send an answer by reference: that has to be delivered too. */
 void sn_xfer_quiesce(struct sn_port *port)
 {
-    while (port->xfers != NULL)
-        if (sn_xfer_poll(port) == 0)
+    for (;;) {
+        if (port->inproc.tail != 0 || port->ack_first != NULL)
+            sn_inproc_drain(port);
+        else if (port->xfers == NULL)
+            return;
+        else if (sn_xfer_poll(port) == 0)
             sched_yield();
+    }
 }
 
 int sn_mem_copy_now(struct sn_port *port, void *dst, const void *src, size_t length, uint32_t space)

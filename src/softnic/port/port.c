@@ -16,7 +16,7 @@ enum {
     ACTIVE_BUDGET = 64 /* QPs a turn */
 };
 
-#define SWEEP_NS 50000u
+#define SWEEP_NS 30000u
 #define WORK_NS  40u /* of a piece of work, payload apart; a guess that needs no clock */
 
 /* ---- life ---------------------------------------------------------------------------------------------------- */
