@@ -17,6 +17,6 @@ target_link_libraries(use_cxx PRIVATE gdaki::doca_gpunetio_host)
 END
 if quietly "$CMAKE" -S "$work/src" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$CC" \
     -DCMAKE_CXX_COMPILER="$CXX" && quietly "$CMAKE" --build "$work/build"; then
-    for program in use_c use_cxx; do quietly "$work/build/$program" || true; done
+    for program in use_c use_cxx; do GDAKI_NIC=softnic GDAKI_GPU=cpu quietly "$work/build/$program" || true; done
 fi
 finish "C and C++ through find_package"

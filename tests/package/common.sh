@@ -5,7 +5,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd -P)
 prefix="$PKG_ROOT$PKG_PREFIX"
 libdir="$prefix/$PKG_LIBDIR"
-include="$prefix/include"
+include="$prefix/include/gpunetio" # a root of its own: host/, common/ and cpu/ are no names for a shared one
 work="$PKG_WORK/$(basename "$0" .sh)"
 failures=0
 
