@@ -51,4 +51,26 @@ ex_switch_start:
     brk #1
     .cfi_endproc
     .size ex_switch_start, .-ex_switch_start
+/* void ex_call_on(void *sp, void (*fn)(void *arg), void *arg): an ordinary call, on another stack below sp. */
+    .hidden ex_call_on
+    .globl ex_call_on
+    .type ex_call_on, %function
+ex_call_on:
+    .cfi_startproc
+    stp x29, x30, [sp, #-16]!
+    .cfi_def_cfa_offset 16
+    .cfi_offset 29, -16
+    .cfi_offset 30, -8
+    mov x29, sp
+    .cfi_def_cfa_register 29
+    and x9, x0, #-16
+    mov sp, x9
+    mov x0, x2
+    blr x1
+    mov sp, x29
+    ldp x29, x30, [sp], #16
+    .cfi_def_cfa 31, 0
+    ret
+    .cfi_endproc
+    .size ex_call_on, .-ex_call_on
     .section .note.GNU-stack, "", %progbits

@@ -44,4 +44,25 @@ ex_switch_start:
     ud2
     .cfi_endproc
     .size ex_switch_start, .-ex_switch_start
+/* void ex_call_on(void *sp, void (*fn)(void *arg), void *arg): an ordinary call, on another stack below sp. */
+    .hidden ex_call_on
+    .globl ex_call_on
+    .type ex_call_on, @function
+ex_call_on:
+    .cfi_startproc
+    pushq %rbp
+    .cfi_def_cfa_offset 16
+    .cfi_offset %rbp, -16
+    movq %rsp, %rbp
+    .cfi_def_cfa_register %rbp
+    andq $-16, %rdi
+    movq %rdi, %rsp
+    movq %rdx, %rdi
+    callq *%rsi
+    movq %rbp, %rsp
+    popq %rbp
+    .cfi_def_cfa %rsp, 8
+    ret
+    .cfi_endproc
+    .size ex_call_on, .-ex_call_on
     .section .note.GNU-stack, "", @progbits

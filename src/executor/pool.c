@@ -196,19 +196,25 @@ static bool take_another(struct ex_worker *worker)
     return true;
 }
 
-/* Every runnable thread of every resident block has given way once. */
-static void all_passed(struct ex_worker *worker)
+void ex_idle_turn(void *arg)
 {
-    if (take_another(worker)) {
-        worker->idle_turns = 0;
-        return;
-    }
+    struct ex_worker *worker = arg;
+
     if (ex_idle_hook() > 0) {
         worker->idle_turns = 0;
     } else if (++worker->idle_turns >= SPIN_TURNS) {
         worker->idle_turns = SPIN_TURNS - SPIN_TURNS / 8;
         sched_yield();
     }
+}
+
+/* Every runnable thread of every resident block has given way once. */
+static void all_passed(struct ex_worker *worker)
+{
+    if (take_another(worker))
+        worker->idle_turns = 0;
+    else
+        ex_idle_turn(worker);
 }
 
 /* After the block's fibers came back. True: the block stays. */

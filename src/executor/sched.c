@@ -2,6 +2,7 @@
 /* A block's ring of runnable threads, and how they hand the processor on. */
 #include "executor/exec.h"
 #include "executor/env.h"
+#include "executor/fiber_switch.h"
 #include "executor/store_buffer.h"
 
 #define POLLED_ACCESSES 128 /* loads and atomics in a row before a thread must give way */
@@ -184,6 +185,26 @@ void ex_park(struct ex_thread *thread)
         switch_threads(thread, shuffle(block, block->ring));
 }
 
+/* A lone block's pass ends with what the worker would do, without going there. False: the worker must decide. */
+static bool idle_turn_here(struct ex_worker *worker, struct ex_block *block)
+{
+#if EX_CALL_ON
+    if (worker->residents != 1 || __atomic_load_n(&ex_pool.pending, __ATOMIC_RELAXED) || asked(block))
+        return false;
+    gdaki_cpu_tls.kernel = false; /* as on the worker's own stack: no preemption inside the hook */
+    gdaki_cpu_tls.buffered = false;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    ex_call_on(worker->own.sp, ex_idle_turn, worker);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    gdaki_cpu_tls.kernel = true;
+    return true;
+#else
+    (void)worker;
+    (void)block;
+    return false;
+#endif
+}
+
 void ex_give_way(struct ex_thread *thread, unsigned turns)
 {
     struct ex_block *block = thread->block;
@@ -199,7 +220,10 @@ void ex_give_way(struct ex_thread *thread, unsigned turns)
     if (++block->given_way >= block->runnable) {
         block->given_way = 0;
         block->ring = next;
-        to_worker(thread, thread->stack, EX_PASS, false);
+        if (idle_turn_here(worker, block))
+            switch_threads(thread, next);
+        else
+            to_worker(thread, thread->stack, EX_PASS, false);
     } else if (asked(block)) {
         block->ring = next;
         to_worker(thread, thread->stack, EX_ASKED, false);
