@@ -41,6 +41,7 @@ done
 
 # One line a mode and size: rate and bandwidth from put-bw, latency from put-lat, verified only if both are.
 awk -F, -v out="$out" '
+    function figure(values, key, format) { return key in values ? sprintf(format, values[key]) : "failed" }
     FNR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
     {
         key = $column["scope"] "/" $column["doorbell"] "," $column["size_bytes"]
@@ -55,16 +56,18 @@ awk -F, -v out="$out" '
     }
     END {
         printf "GPU: %s   NIC: %s   wire: %s   two processes, put\n", gpu, nic, wire
-        printf "rate and GB/s: 32 threads on one queue; latency: one call at a time, to its completion, in microseconds\n"
+        printf "messages/s, GB/s: 32 threads on one queue; latency: a call to its completion, alone (warp: 32 puts a call), microseconds\n"
         printf "%-18s %9s %13s %9s %9s %9s  %s\n", "scope/doorbell", "size B", "messages/s", "GB/s", "lat p50", "lat p99", "verified"
         for (i = 1; i <= n; i++) {
             split(order[i], part, ",")
-            verified = ok[order[i]] == 2 ? "yes" : "NO"
+            k = order[i]
+            verified = ok[k] == 2 ? "yes" : "NO"
             bad += verified == "NO"
-            printf "%-18s %9d %13.0f %9.3f %9.2f %9.2f  %s\n", part[1], part[2], rate[order[i]], bandwidth[order[i]],
-                   p50[order[i]], p99[order[i]], verified
+            printf "%-18s %9d %13s %9s %9s %9s  %s\n", part[1], part[2], figure(rate, k, "%.0f"), figure(bandwidth, k, "%.3f"),
+                   figure(p50, k, "%.2f"), figure(p99, k, "%.2f"), verified
             file = part[1]; gsub("/", "-", file)
-            printf "%d %s %s %s %s\n", part[2], rate[order[i]] / 1e6, bandwidth[order[i]], p50[order[i]], p99[order[i]] > (out "/" file ".dat")
+            printf "%d %s %s %s %s\n", part[2], figure(rate, k, "%.1f"), figure(bandwidth, k, "%.6f"),
+                   figure(p50, k, "%.3f"), figure(p99, k, "%.3f") > (out "/" file ".dat")
         }
         exit bad > 0
     }' "$out"/put-*.csv > "$out/table.txt" || [ "$verdict" -ne 0 ] || verdict=1
@@ -80,6 +83,8 @@ set logscale x 2
 set logscale y
 set grid
 set xlabel 'message size, bytes'
+set xtics ('8' 8, '64' 64, '512' 512, '4K' 4096, '32K' 32768, '256K' 262144, '1M' 1048576)
+set datafile missing 'failed'
 set key top left
 set ylabel 'GB/s'
 files = system("ls $out/*.dat")

@@ -51,7 +51,7 @@ int report_plot(const struct report *r, const char *path)
     print_quoted(out, path);
     fprintf(out, "\nset title 'gdaki perf %s: GPU %s, NIC %s, wire %s, doorbell %s' noenhanced\n",
             parse_word_name(perf_tests, p->test), r->gpu_backend, r->nic_backend, r->wire, r->handler);
-    fprintf(out, "set logscale x 2\nset xlabel 'message size, bytes'\nset grid\nset key top left\n"
+    fprintf(out, "set logscale x 2\nset format x '%%.0b%%B'\nset xlabel 'message size, bytes'\nset grid\nset key top left\n"
                  "set ylabel 'GB/s, 10^6 messages/s' noenhanced\nset y2label 'latency, microseconds'\nset y2tics\n"
                  "set ytics nomirror\nset logscale y\nset logscale y2\n");
     print_data(r, out);
