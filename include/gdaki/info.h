@@ -30,6 +30,9 @@ void gdaki_gpu_describe(struct gdaki_choice *out);       /* "cuda", "cpu" or "no
 void gdaki_queue_mem_describe(struct gdaki_choice *out); /* "gpu" or "host": what a queue made now would get */
 void gdaki_gdrcopy_describe(struct gdaki_choice *out);   /* "gdrcopy" or "none" */
 
+/* Text of this thread's last error from a doca_* function: what was attempted, on which object, with which value. "" before one. */
+const char *gdaki_host_last_error(void);
+
 /* State of one loader unit of the DOCA SDK. */
 struct gdaki_sdk_unit {
     const char *name;  /* gpu, dev, umem, uar, cq, qp */

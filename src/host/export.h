@@ -15,6 +15,7 @@ struct exported_qp {
     doca_verbs_cq_t *cq;
     uint64_t *uar_gpu;     /* mapped register, NULL in full proxy mode */
     uint32_t *record_word; /* send word as the CPU reaches it */
+    const struct gdaki_nic_ops *soft; /* softnic, if it is the queue's NIC: to be woken and driven by the CPU's steps */
     bool full_proxy;       /* the CPU rings doorbells */
     bool assisted;         /* the device rings, the CPU writes the record (SW_EMULATED) */
     bool in_array;         /* qp_gpu lies in an array of export_multi_qps_dev */

@@ -250,6 +250,7 @@ static doca_error_t build(struct exported_qp *q, doca_verbs_qp_t *qp, doca_verbs
     q->cq = cq;
     q->record_word = f.record + 1;
     q->pub.qp = qp;
+    q->soft = !IS_SDK(qp) && qp->open->nic->kind == GDAKI_NIC_SOFTNIC ? qp->open->nic : NULL;
     q->pub.sq_db = f.uar;
     q->pub.sq_dbrec = (__be32 *)q->record_word;
     q->pub.sq_num_shift8_be = q->pub.qp_cpu->sq_num_shift8_be;
@@ -339,7 +340,7 @@ doca_error_t doca_gpu_verbs_get_qp_dev(struct doca_gpu_verbs_qp *qp, struct doca
         err = doca_gpu_mem_alloc(qp->gpu_dev, sizeof(*qp->qp_gpu), DOCA_GPUNETIO_VERBS_PAGE_SIZE, device_copy_type(q), &gpu,
                                  &cpu);
         if (err != DOCA_SUCCESS)
-            return HOST_ERR(DOCA_ERROR_DRIVER, "getting the device copy of QP 0x%x: no memory", qp->qp_cpu->sq_num);
+            return HOST_PASS_ON(DOCA_ERROR_DRIVER, "getting the device copy of QP 0x%x: no memory", qp->qp_cpu->sq_num);
         if (q->ops->copy(gpu, qp->qp_cpu, sizeof(*qp->qp_cpu)) != 0) {
             doca_gpu_mem_free(qp->gpu_dev, gpu);
             return HOST_ERR(DOCA_ERROR_DRIVER, "copying QP 0x%x to the device: %s", qp->qp_cpu->sq_num, q->ops->last_error());
@@ -365,7 +366,7 @@ doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_ver
         doca_error_t err = doca_gpu_mem_free(gpu_dev, qp->qp_gpu);
 
         if (err != DOCA_SUCCESS)
-            return HOST_ERR(err, "unexporting QP 0x%x: its device copy could not be freed", qp->qp_cpu->sq_num);
+            return HOST_PASS_ON(err, "unexporting QP 0x%x: its device copy could not be freed", qp->qp_cpu->sq_num);
         detach_device_copy(q);
     }
     destroy_exported(q);

@@ -347,7 +347,7 @@ doca_error_t doca_gpu_verbs_create_qp_hl(struct doca_gpu_verbs_qp_init_attr_hl *
         err = create_queue(&plan, &s->pub, false, NULL);
     if (err != DOCA_SUCCESS) {
         destroy_single(s);
-        return HOST_ERR(err, "creating a high-level QP of %u WQEs failed", qp_init_attr->sq_nwqe);
+        return HOST_PASS_ON(err, "creating a high-level QP of %u WQEs failed", qp_init_attr->sq_nwqe);
     }
     qp_init_attr->sq_nwqe = plan.attr.sq_nwqe;
     *qp = &s->pub;
@@ -381,7 +381,7 @@ doca_error_t doca_gpu_verbs_create_qp_group_hl(struct doca_gpu_verbs_qp_init_att
         err = create_queue(&plan, &g->pub.qp_companion, true, plan.uar);
     if (err != DOCA_SUCCESS) {
         destroy_group(g);
-        return HOST_ERR(err, "creating a group of two QPs of %u WQEs failed", qp_init_attr->sq_nwqe);
+        return HOST_PASS_ON(err, "creating a group of two QPs of %u WQEs failed", qp_init_attr->sq_nwqe);
     }
     qp_init_attr->sq_nwqe = plan.attr.sq_nwqe;
     *qpg = &g->pub;

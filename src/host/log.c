@@ -8,12 +8,19 @@
 #include <string.h>
 #include <time.h>
 
+#include "gdaki/info.h"
 #include "host/env.h"
 
 #define LOG_LEVEL_UNREAD (-1)
 #define LOG_LEVEL_MAX    8 /* one above LOG_DEBUG is accepted too */
 
 static atomic_int chosen_level = LOG_LEVEL_UNREAD;
+static _Thread_local char last_error[700]; /* kept whether it is printed or not */
+
+const char *gdaki_host_last_error(void)
+{
+    return last_error;
+}
 
 static int level_from_text(const char *text)
 {
@@ -49,11 +56,15 @@ void doca_gpu_log_print(int level, const char *file, int line, const char *func,
     const char *base;
     va_list args;
 
-    if (level < 0 || level > level_limit())
+    if (level < 0 || (level > level_limit() && level > LOG_ERR))
         return;
     va_start(args, fmt);
     vsnprintf(message, sizeof(message), fmt, args);
     va_end(args);
+    if (level <= LOG_ERR)
+        snprintf(last_error, sizeof(last_error), "%s", message);
+    if (level > level_limit())
+        return;
     clock_gettime(CLOCK_REALTIME, &now);
     if (ctime_r(&now.tv_sec, when) == NULL)
         strcpy(when, "?");

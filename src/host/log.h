@@ -24,6 +24,9 @@ void doca_gpu_log_print(int level, const char *file, int line, const char *func,
 /* Logs an error (what was attempted, on which object, with which value) and yields its code. */
 #define HOST_ERR(code, ...) (HOST_LOG(LOG_ERR, __VA_ARGS__), (code))
 
+/* For a caller that only passes a code on: adds context to the log and leaves the text of the cause as the last error. */
+#define HOST_PASS_ON(code, ...) (HOST_LOG(LOG_NOTICE, __VA_ARGS__), (code))
+
 /* Text of a code, for messages. */
 const char *host_error_name(doca_error_t code) __attribute__((visibility("hidden")));
 

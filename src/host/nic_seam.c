@@ -24,7 +24,7 @@ struct backend {
 
 static struct backend rdma_core = {.once = PTHREAD_ONCE_INIT};
 static struct backend softnic = {.once = PTHREAD_ONCE_INIT};
-static atomic_bool softnic_ready; /* `softnic` is filled: lets hot paths skip the once */
+static atomic_bool softnic_ready; /* `softnic` is filled */
 static const struct gdaki_nic_ops *test_ops;
 
 /* ---- resolving --------------------------------------------------------------------------------------------------- */
@@ -332,14 +332,6 @@ const struct gdaki_nic_ops *nic_of_context(const struct ibv_context *context)
     if (soft != NULL && soft->owns_context(context))
         return soft;
     return use(&rdma_core, load_rdma_core)->usable ? &rdma_core.ops : NULL;
-}
-
-void nic_doorbell_written(void)
-{
-    const struct gdaki_nic_ops *soft = nic_softnic_if_loaded();
-
-    if (soft != NULL)
-        soft->wake();
 }
 
 const char *nic_reason(const struct gdaki_nic_ops *ops)

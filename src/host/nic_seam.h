@@ -66,6 +66,7 @@
     X(drive)                                                                                                           \
     X(wake)                                                                                                            \
     X(owns_context)                                                                                                    \
+    X(owns_register)                                                                                                   \
     X(query_qp_error)                                                                                                  \
     X(dmabuf_note)                                                                                                     \
     X(dmabuf_forget)                                                                                                   \
@@ -96,9 +97,6 @@ const struct gdaki_nic_ops *nic_of_context(const struct ibv_context *context);
 
 /* softnic's table if the library is loaded in this process (this does not load it), else NULL. */
 const struct gdaki_nic_ops *nic_softnic_if_loaded(void);
-
-/* A doorbell store by the CPU is done: softnic, where it is loaded, must look. */
-void nic_doorbell_written(void);
 
 /* softnic's text of this thread's last refused call, with ": " before it; "" where there is none. */
 const char *nic_reason(const struct gdaki_nic_ops *ops);

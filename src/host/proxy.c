@@ -19,7 +19,8 @@ static void ring(struct exported_qp *q, uint64_t producer)
         gdaki_fence_release(SYS); /* orders the record before the doorbell that makes the NIC read it */
         gdaki_store_mmio_u64(q->pub.sq_db, value);
     }
-    nic_doorbell_written();
+    if (q->soft != NULL)
+        q->soft->wake();
 }
 
 bool proxy_step(struct exported_qp *q)
@@ -39,20 +40,16 @@ bool proxy_step(struct exported_qp *q)
 
 doca_error_t doca_gpu_verbs_cpu_proxy_progress(struct doca_gpu_verbs_qp *qp_cpu, bool *out_progressed)
 {
-    const struct gdaki_nic_ops *soft;
+    struct exported_qp *q = exported_of(qp_cpu);
     bool progressed;
 
     if (qp_cpu == NULL)
         return HOST_ERR(DOCA_ERROR_INVALID_VALUE, "a CPU-proxy step: qp_cpu is NULL");
     if (!qp_cpu->cpu_proxy)
         return HOST_ERR(DOCA_ERROR_NOT_SUPPORTED, "a CPU-proxy step: QP 0x%x rings its own doorbells", qp_cpu->qp_cpu->sq_num);
-    progressed = proxy_step(exported_of(qp_cpu));
-    if (!progressed) {
-        /* Who calls this in a loop waits for the NIC, so that the NIC gets the turn. */
-        soft = nic_softnic_if_loaded();
-        if (soft != NULL)
-            soft->drive();
-    }
+    progressed = proxy_step(q);
+    if (!progressed && q->soft != NULL)
+        q->soft->drive(); /* who calls this in a loop waits for the NIC: it gets the turn */
     if (out_progressed != NULL)
         *out_progressed = progressed;
     return DOCA_SUCCESS;

@@ -153,7 +153,7 @@ static doca_error_t choose_register(struct doca_verbs_qp_open *qp, struct ibv_co
         doca_error_t err = uar_create_any(context, true, &qp->own_uar);
 
         if (err != DOCA_SUCCESS)
-            return HOST_ERR(err, "creating a QP: no doorbell page");
+            return HOST_PASS_ON(err, "creating a QP: no doorbell page");
         uar = qp->own_uar;
     }
     qp->uar_reg = qp->init.send_dbr_mode == DOCA_VERBS_QP_SEND_DBR_MODE_NO_DBR_EXT ? uar_dbr_less_of(uar)

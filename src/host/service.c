@@ -38,22 +38,20 @@ static void sleep_ns(uint64_t ns)
     nanosleep(&t, NULL);
 }
 
+/* True if a queue or the NIC had work. */
 static bool step_all(struct service *s)
 {
+    const struct gdaki_nic_ops *soft = NULL;
     bool progressed = false;
 
     pthread_mutex_lock(&s->lock);
-    for (size_t i = 0; i < s->count; i++)
+    for (size_t i = 0; i < s->count; i++) {
         progressed |= proxy_step(s->queues[i]);
+        if (s->queues[i]->soft != NULL)
+            soft = s->queues[i]->soft;
+    }
     pthread_mutex_unlock(&s->lock);
-    return progressed;
-}
-
-static bool drive_softnic(void)
-{
-    const struct gdaki_nic_ops *soft = nic_softnic_if_loaded();
-
-    return soft != NULL && soft->drive() > 0;
+    return (soft != NULL && soft->drive() > 0) || progressed;
 }
 
 /* Idle for spin_ns: sleep, doubling from 1 us up to sleep_max_ns. A queue's counter cannot wake us, so that is its worst case. */
@@ -63,10 +61,7 @@ static void *serve(void *arg)
     uint64_t idle_since = now_ns(), sleep = 0;
 
     while (!atomic_load_explicit(&s->stop, memory_order_acquire)) {
-        bool busy = step_all(s);
-
-        busy |= drive_softnic();
-        if (busy) {
+        if (step_all(s)) {
             idle_since = now_ns();
             sleep = 0;
         } else if (now_ns() - idle_since >= s->spin_ns && s->sleep_max_ns > 0) {

@@ -55,13 +55,17 @@ static void forget_register(const struct doca_verbs_uar_open *uar)
 
 bool uar_register_is_memory(const void *reg)
 {
+    const struct gdaki_nic_ops *soft;
     bool found = false;
 
     pthread_mutex_lock(&registers_lock);
     for (struct memory_register *r = registers; r != NULL && !found; r = r->next)
         found = r->uar->uar->reg_addr == reg || (char *)r->uar->uar->base_addr + UAR_DBR_LESS_OFFSET == reg;
     pthread_mutex_unlock(&registers_lock);
-    return found;
+    if (found)
+        return true;
+    soft = nic_softnic_if_loaded(); /* a register that the program allocated itself */
+    return soft != NULL && soft->owns_register != NULL && soft->owns_register(reg);
 }
 
 static bool device_type_of(enum doca_verbs_uar_allocation_type type, uint32_t *out)
@@ -102,7 +106,7 @@ doca_error_t uar_open_create(struct ibv_context *context, enum doca_verbs_uar_al
     uar->uar = nic->mlx5dv_devx_alloc_uar(context, device_type);
     if (uar->uar == NULL) {
         err = DOCA_ERROR_DRIVER;
-        HOST_LOG(LOG_WARNING, "allocating a UAR of type %d: %s%s", (int)type, strerror(errno), nic_reason(nic));
+        HOST_LOG(LOG_ERR, "allocating a UAR of type %d: %s%s", (int)type, strerror(errno), nic_reason(nic));
         goto free_both;
     }
     err = note_register(uar);

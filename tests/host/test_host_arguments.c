@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fake_nic.h"
+#include "gdaki/info.h"
 
 static doca_dev_t *dev;
 static doca_gpu_t *gpu;
@@ -46,6 +47,25 @@ static void gpu_handles(void **state)
     OK(doca_gpu_create("FFFF:00:00.0", &g));
     assert_int_equal(g->type, DOCA_GPU_LIB_TYPE_OPEN);
     OK(doca_gpu_destroy(g));
+}
+
+/* The last error's text names the object and the value, printed or not, and the cause survives the callers above it. */
+static void error_texts(void **state)
+{
+    struct doca_gpu_verbs_qp_init_attr_hl a = {.gpu_dev = gpu, .net_dev = dev, .ibpd = &fake_pd, .sq_nwqe = 10};
+    struct doca_gpu_verbs_qp_hl *hl = NULL;
+    doca_gpu_t *g = NULL;
+
+    (void)state;
+    FAILS(doca_gpu_create("12:34:56:78", &g), DOCA_ERROR_INITIALIZATION);
+    assert_non_null(strstr(gdaki_host_last_error(), "12:34:56:78"));
+    a.sq_nwqe = 32769;
+    INVALID(doca_gpu_verbs_create_qp_hl(&a, &hl));
+    assert_non_null(strstr(gdaki_host_last_error(), "32769"));
+    a.sq_nwqe = 10;
+    fake.attr.max_cqe = 8;
+    FAILS(doca_gpu_verbs_create_qp_hl(&a, &hl), DOCA_ERROR_INITIALIZATION);
+    assert_non_null(strstr(gdaki_host_last_error(), "size 16 is above the device's 8"));
 }
 
 static void gpu_memory(void **state)
@@ -539,7 +559,7 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        CASE(gpu_handles),           CASE(gpu_memory),        CASE(devices_and_umems),
+        CASE(gpu_handles), CASE(error_texts),           CASE(gpu_memory),        CASE(devices_and_umems),
         CASE(init_attributes),       CASE(state_attributes),  CASE(address_handles),
         CASE(shared_receive_queues), CASE(device_attributes), CASE(exported_queues),
         CASE(high_level_attributes),

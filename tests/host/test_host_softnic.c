@@ -135,7 +135,7 @@ static void ring(struct doca_gpu_verbs_qp *q, struct doca_gpu_dev_verbs_qp *d)
         gdaki_store_u32((uint32_t *)d->sq_dbrec, gdaki_record_value(d->sq_wqe_pi), SYS);
     gdaki_fence_release(SYS); /* orders the record before the doorbell */
     gdaki_store_mmio_u64(d->sq_db, gdaki_doorbell_value(d->sq_num_shift8_be, d->sq_wqe_pi));
-    nic_doorbell_written();
+    exported_of(q)->soft->wake();
 }
 
 /* CQE word of WQE `index`, waiting for it; a hang is ended by the test's time limit. */
