@@ -120,6 +120,8 @@ static doca_error_t prepare(struct plan *p, const struct doca_gpu_verbs_qp_init_
         return err;
     nic = host_nic_of(attr->ibpd->context);
     choice = queue_mem_choose(gpu_ops_of(attr->gpu_dev), nic != NULL ? nic->kind : GDAKI_NIC_RDMA_CORE);
+    if (!choice.valid)
+        return DOCA_ERROR_BAD_CONFIG;
     p->ring_memory = choice.type;
     p->record_memory = cpu_writes_record(p) ? DOCA_GPU_MEM_TYPE_CPU_GPU : choice.type;
     HOST_LOG(LOG_INFO, "queue rings in %s memory: %s", choice.type == DOCA_GPU_MEM_TYPE_GPU ? "GPU" : "host", choice.why);

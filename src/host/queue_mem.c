@@ -11,10 +11,10 @@
 static struct queue_mem_choice choose_auto(const struct gdaki_gpu_ops *gpu, enum gdaki_nic_kind nic)
 {
     if (gpu_memory_is_host(gpu))
-        return (struct queue_mem_choice){DOCA_GPU_MEM_TYPE_CPU_GPU, "the cpu executor's memory is host memory"};
+        return (struct queue_mem_choice){true, DOCA_GPU_MEM_TYPE_CPU_GPU, "the cpu executor's memory is host memory"};
     if (nic == GDAKI_NIC_SOFTNIC)
-        return (struct queue_mem_choice){DOCA_GPU_MEM_TYPE_CPU_GPU, "softnic runs on the CPU and reads host memory"};
-    return (struct queue_mem_choice){DOCA_GPU_MEM_TYPE_GPU, "the NIC reaches GPU memory"};
+        return (struct queue_mem_choice){true, DOCA_GPU_MEM_TYPE_CPU_GPU, "softnic runs on the CPU and reads host memory"};
+    return (struct queue_mem_choice){true, DOCA_GPU_MEM_TYPE_GPU, "the NIC reaches GPU memory"};
 }
 
 struct queue_mem_choice queue_mem_choose(const struct gdaki_gpu_ops *gpu, enum gdaki_nic_kind nic)
@@ -24,11 +24,11 @@ struct queue_mem_choice queue_mem_choose(const struct gdaki_gpu_ops *gpu, enum g
     if (wish == NULL || wish[0] == '\0' || strcmp(wish, "auto") == 0)
         return choose_auto(gpu, nic);
     if (strcmp(wish, "gpu") == 0)
-        return (struct queue_mem_choice){DOCA_GPU_MEM_TYPE_GPU, "GDAKI_QUEUE_MEM=gpu"};
+        return (struct queue_mem_choice){true, DOCA_GPU_MEM_TYPE_GPU, "GDAKI_QUEUE_MEM=gpu"};
     if (strcmp(wish, "host") == 0)
-        return (struct queue_mem_choice){DOCA_GPU_MEM_TYPE_CPU_GPU, "GDAKI_QUEUE_MEM=host"};
-    HOST_LOG(LOG_ERR, "GDAKI_QUEUE_MEM=\"%s\" is not one of auto, gpu, host; auto is used", wish);
-    return choose_auto(gpu, nic);
+        return (struct queue_mem_choice){true, DOCA_GPU_MEM_TYPE_CPU_GPU, "GDAKI_QUEUE_MEM=host"};
+    HOST_LOG(LOG_ERR, "GDAKI_QUEUE_MEM=\"%s\" is not one of auto, gpu, host", wish);
+    return (struct queue_mem_choice){false, DOCA_GPU_MEM_TYPE_GPU, "GDAKI_QUEUE_MEM is not one of auto, gpu, host"};
 }
 
 void gdaki_queue_mem_describe(struct gdaki_choice *out)
@@ -37,7 +37,8 @@ void gdaki_queue_mem_describe(struct gdaki_choice *out)
     struct queue_mem_choice choice =
         queue_mem_choose(gdaki_gpu_current(NULL), nic != NULL ? nic->kind : GDAKI_NIC_SOFTNIC);
 
-    *out = (struct gdaki_choice){.name = choice.type == DOCA_GPU_MEM_TYPE_GPU ? "gpu" : "host", .why = choice.why};
+    out->name = !choice.valid ? "none" : choice.type == DOCA_GPU_MEM_TYPE_GPU ? "gpu" : "host";
+    out->why = choice.why;
 }
 
 static doca_error_t register_dmabuf(const struct queue_mem_maker *maker, void *memory, size_t size,

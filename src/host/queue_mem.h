@@ -8,6 +8,7 @@
 #pragma GCC visibility push(hidden)
 
 struct queue_mem_choice {
+    bool valid;                  /* false: GDAKI_QUEUE_MEM is not a choice */
     enum doca_gpu_mem_type type; /* GPU or CPU_GPU */
     const char *why;             /* static text */
 };

@@ -76,35 +76,41 @@ static void *serve(void *arg)
     return NULL;
 }
 
-static uint64_t microseconds(const char *name, unsigned long fallback)
+static doca_error_t read_microseconds(const char *name, unsigned long fallback, uint64_t *ns)
 {
     const char *text = env_get(name);
-    unsigned long value;
+    unsigned long value = fallback;
     char *end;
 
-    if (text == NULL || text[0] == '\0')
-        return fallback * 1000u;
-    value = strtoul(text, &end, 10);
-    if (*end != '\0' || text[0] == '-' || value > SLEEP_MAX_US) {
-        HOST_LOG(LOG_WARNING, "%s=\"%s\" is not a number of microseconds up to %u; %lu is used", name, text, SLEEP_MAX_US,
-                 fallback);
-        value = fallback;
+    if (text != NULL && text[0] != '\0') {
+        value = strtoul(text, &end, 10);
+        if (*end != '\0' || text[0] == '-' || value > SLEEP_MAX_US)
+            return HOST_ERR(DOCA_ERROR_BAD_CONFIG, "%s=\"%s\" is not a number of microseconds up to %u", name, text,
+                            SLEEP_MAX_US);
     }
-    return value * 1000u;
+    *ns = value * 1000u;
+    return DOCA_SUCCESS;
 }
 
 doca_error_t doca_gpu_verbs_create_service(doca_gpu_verbs_service_t *out_service)
 {
+    uint64_t spin_ns = 0, sleep_ns_max = 0;
     struct service *s;
+    doca_error_t status;
     int err;
 
     if (out_service == NULL)
         return HOST_ERR(DOCA_ERROR_INVALID_VALUE, "creating a proxy service: out_service is NULL");
+    status = read_microseconds("GDAKI_PROXY_SPIN_US", DEFAULT_SPIN_US, &spin_ns);
+    if (status == DOCA_SUCCESS)
+        status = read_microseconds("GDAKI_PROXY_SLEEP_US", DEFAULT_SLEEP_US, &sleep_ns_max);
+    if (status != DOCA_SUCCESS)
+        return status;
     s = calloc(1, sizeof(*s));
     if (s == NULL)
         return HOST_ERR(DOCA_ERROR_NO_MEMORY, "creating a proxy service: no memory");
-    s->spin_ns = microseconds("GDAKI_PROXY_SPIN_US", DEFAULT_SPIN_US);
-    s->sleep_max_ns = microseconds("GDAKI_PROXY_SLEEP_US", DEFAULT_SLEEP_US);
+    s->spin_ns = spin_ns;
+    s->sleep_max_ns = sleep_ns_max;
     pthread_mutex_init(&s->lock, NULL);
     err = pthread_create(&s->thread, NULL, serve, s);
     if (err != 0) {

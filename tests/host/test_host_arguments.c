@@ -2,6 +2,7 @@
 /* NULL and bad values: each refused with the documented code, nothing changed; getters answer their default. */
 #include "support.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "fake_nic.h"
@@ -484,6 +485,9 @@ static void exported_queues(void **state)
     INVALID(doca_gpu_verbs_create_service(NULL));
     INVALID(doca_gpu_verbs_service_monitor_qp(NULL, NULL));
     INVALID(doca_gpu_verbs_destroy_service(NULL));
+    setenv("GDAKI_PROXY_SPIN_US", "-3", 1);
+    FAILS(doca_gpu_verbs_create_service(&service), DOCA_ERROR_BAD_CONFIG);
+    setenv("GDAKI_PROXY_SPIN_US", "10", 1);
     OK(doca_gpu_verbs_create_service(&service));
     INVALID(doca_gpu_verbs_service_monitor_qp(service, NULL));
     OK(doca_gpu_verbs_destroy_service(service));
@@ -540,6 +544,14 @@ static void high_level_attributes(void **state)
     OK(doca_gpu_verbs_create_qp_hl(&a, &hl));
     assert_int_equal(a.sq_nwqe, 16);
     OK(doca_gpu_verbs_destroy_qp_hl(hl));
+    setenv("GDAKI_QUEUE_MEM", "moon", 1);
+    WITH_FIELD(sq_nwqe = 1, doca_gpu_verbs_create_qp_hl(&a, &hl), DOCA_ERROR_BAD_CONFIG);
+    assert_non_null(strstr(gdaki_host_last_error(), "moon"));
+    setenv("GDAKI_QUEUE_MEM", "gpu", 1);
+    a = good;
+    OK(doca_gpu_verbs_create_qp_hl(&a, &hl));
+    OK(doca_gpu_verbs_destroy_qp_hl(hl));
+    unsetenv("GDAKI_QUEUE_MEM");
     a = good;
     a.net_dev = NULL; /* 2.0's spelling: a device is opened from the PD */
     OK(doca_gpu_verbs_create_qp_hl(&a, &hl));

@@ -65,7 +65,7 @@ static void choices(void **state)
         {"softnic", softnic_path, "tpu", NULL, "softnic", "none", "host", NULL},
         {"softnic", softnic_path, "cpu", "gpu", "softnic", "cpu", "gpu", NULL},
         {"softnic", softnic_path, "cpu", "host", "softnic", "cpu", "host", NULL},
-        {"softnic", softnic_path, "cpu", "moon", "softnic", "cpu", "host", NULL},
+        {"softnic", softnic_path, "cpu", "moon", "softnic", "cpu", "none", NULL},
     };
 
     (void)state;
