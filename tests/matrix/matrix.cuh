@@ -237,6 +237,30 @@ static void run_shape(world &w, bench &b, const struct shape &shape, const queue
     GT_OK(doca_gpu_verbs_destroy_service(service));
 }
 
+/* `auto` can be told the queues' handler, so that one build covers them all where building takes long (nvcc). */
+static const struct {
+    const char *name;
+    enum doca_gpu_dev_verbs_nic_handler handler;
+    enum doca_gpu_verbs_send_dbr_mode_ext mode;
+} queue_handlers[] = {
+    {"gpu-db", DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB, DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR},
+    {"gpu-bf", DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF, DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR},
+    {"gpu-no-dbr", DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO, DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW},
+    {"cpu-proxy", DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY, DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR},
+};
+
+[[maybe_unused]] static bool choose_handler(const char *name, queue_options *options)
+{
+    for (const auto &choice : queue_handlers)
+        if (strcmp(choice.name, name) == 0) {
+            options->handler = choice.handler;
+            options->dbr_mode = choice.mode;
+            return true;
+        }
+    fprintf(stderr, "no handler is called '%s': gpu-db, gpu-bf, gpu-no-dbr or cpu-proxy\n", name);
+    return false;
+}
+
 static int run_matrix(const queue_options &base)
 {
     world w;

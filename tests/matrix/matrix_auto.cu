@@ -4,9 +4,11 @@
 #define MATRIX_HANDLER DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO
 #include "matrix.cuh"
 
-int main()
+int main(int argc, char **argv)
 {
     queue_options options;
     options.handler = DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO;
+    if (argc > 2 || (argc == 2 && !choose_handler(argv[1], &options)))
+        return 2;
     return run_matrix(options);
 }
