@@ -36,6 +36,7 @@ test: deps ## build and run every test
 	@$(RUN_TESTS) $(BUILD) $(TEST_ARGS)
 
 bench: deps ## benchmarks beside their floors (cache-line round trip, memcpy)
+	@scripts/install-deps.sh bench
 	@$(MAKE) --no-print-directory all
 	@scripts/bench.sh $(BUILD)
 

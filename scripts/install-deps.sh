@@ -11,6 +11,8 @@ packages_of() {
         echo build-essential cmake ninja-build pkg-config libibverbs-dev libjansson-dev libcmocka-dev ;;
     demo) # the picture at the end of `make demo`; SVG to PNG
         echo gnuplot-nox librsvg2-bin ;;
+    bench) # the summary of make bench
+        echo python3 ;;
     aarch64) # cross-build, and the emulator that runs the tests
         echo gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user-static ;;
     clang) # second compiler for headers and kernels
@@ -20,7 +22,7 @@ packages_of() {
     newcomer)
         echo debootstrap git ;;
     *)
-        echo "install-deps: unknown group '$1' (build, demo, aarch64, clang, lint, newcomer)" >&2
+        echo "install-deps: unknown group '$1' (build, demo, bench, aarch64, clang, lint, newcomer)" >&2
         return 1 ;;
     esac
 }
