@@ -98,7 +98,8 @@ static int open_gpu(struct endpoint *ep)
                              ep->kernels->error_text());
     status = doca_gpu_create(ep->gpu_bus_id, (doca_gpu_t **)&ep->gpu);
     if (status != DOCA_SUCCESS)
-        return endpoint_fail(ep, TOOL_FAILED, -EIO, "doca_gpu_create(%s): error %d", ep->gpu_bus_id, (int)status);
+        return endpoint_fail(ep, TOOL_FAILED, -EIO, "doca_gpu_create(%s): error %d: %s", ep->gpu_bus_id, (int)status,
+                             gdaki_host_last_error());
     return 0;
 }
 
@@ -148,7 +149,8 @@ static int open_nic(struct endpoint *ep)
         return endpoint_fail(ep, TOOL_FAILED, -errno, "cannot allocate a protection domain on %s: %s", ep->nic_name,
                              strerror(errno));
     if (doca_verbs_dev_open(ep->pd, (doca_dev_t **)&ep->dev) != DOCA_SUCCESS)
-        return endpoint_fail(ep, TOOL_FAILED, -EIO, "doca_verbs_dev_open failed on %s", ep->nic_name);
+        return endpoint_fail(ep, TOOL_FAILED, -EIO, "doca_verbs_dev_open failed on %s: %s", ep->nic_name,
+                             gdaki_host_last_error());
     return 0;
 }
 
@@ -286,8 +288,8 @@ static int make_memory(struct endpoint *ep)
                                 host ? DOCA_GPU_MEM_TYPE_CPU_GPU : DOCA_GPU_MEM_TYPE_GPU, &ep->data, &cpu);
     if (status != DOCA_SUCCESS) {
         ep->data = NULL;
-        return endpoint_fail(ep, TOOL_FAILED, -ENOMEM, "cannot allocate %zu bytes of %s memory: error %d", ep->data_size,
-                             host ? "host" : "GPU", (int)status);
+        return endpoint_fail(ep, TOOL_FAILED, -ENOMEM, "cannot allocate %zu bytes of %s memory: error %d: %s",
+                             ep->data_size, host ? "host" : "GPU", (int)status, gdaki_host_last_error());
     }
     ep->staging = malloc(ep->data_size);
     if (!ep->staging)

@@ -81,6 +81,9 @@ bool endpoint_proxy_step(struct endpoint *ep);
 /* Text of the first queue in error ("queue 3: syndrome 0x13 ..."), or "" */
 void endpoint_describe_error(struct endpoint *ep, char *out, size_t size);
 
+/* What is outstanding on the queues, for a wait that was not answered; "" if nothing is. */
+void endpoint_describe_outstanding(struct endpoint *ep, char *out, size_t size);
+
 void endpoint_address_write(const struct endpoint_address *address, struct oob_writer *w);
 int endpoint_address_read(struct endpoint_address *address, struct oob_reader *r, char *why);
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queues of one end: creation through the high-level API, export to the GPU, connection, CPU-assisted doorbells. */
+#include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <gdaki/info.h>
 
 #include "doca_gpunetio_host.h"
 #include "endpoint.h"
@@ -55,9 +58,10 @@ static int make_queue(struct endpoint *ep, uint32_t index)
     status = doca_gpu_verbs_create_qp_hl(&attr, &queue);
     if (status != DOCA_SUCCESS)
         return endpoint_fail(ep, TOOL_FAILED, -EIO,
-                             "cannot create queue %u of %u (depth %u, --handler %s, --cq %s) on %s: error %d", index,
+                             "cannot create queue %u of %u (depth %u, --handler %s, --cq %s) on %s: error %d: %s", index,
                              ep->plan->qps, ep->plan->depth, parse_word_name(perf_handlers, ep->plan->handler),
-                             ep->plan->collapsed ? "collapsed" : "regular", ep->nic_name, (int)status);
+                             ep->plan->collapsed ? "collapsed" : "regular", ep->nic_name, (int)status,
+                             gdaki_host_last_error());
     ep->queues[index] = queue;
     ep->gverbs[index] = queue->qp_gverbs;
     ep->nqps = index + 1;
@@ -85,8 +89,8 @@ int endpoint_make_queues(struct endpoint *ep)
                                                  &ep->qp_array);
     if (status != DOCA_SUCCESS) {
         ep->qp_array = NULL;
-        return endpoint_fail(ep, TOOL_FAILED, -EIO, "cannot export %u queues to the GPU: error %d", ep->nqps,
-                             (int)status);
+        return endpoint_fail(ep, TOOL_FAILED, -EIO, "cannot export %u queues to the GPU: error %d: %s", ep->nqps,
+                             (int)status, gdaki_host_last_error());
     }
     ep->local.nqps = ep->nqps;
     first = ep->queues[0]->qp_gverbs->qp_cpu;
@@ -208,9 +212,9 @@ static int connect_queue(struct endpoint *ep, const struct endpoint_address *rem
     if (attr)
         doca_verbs_qp_attr_destroy(attr);
     return status == DOCA_SUCCESS ? 0 : endpoint_fail(ep, TOOL_FAILED, -EIO,
-                                                      "cannot move queue %u (number %u, peer's %u) to %s: error %d",
-                                                      index, ep->local.qpn[index], remote->qpn[index], step,
-                                                      (int)status);
+                                                      "cannot move queue %u (number %u, peer's %u) to %s: error %d: "
+                                                      "%s", index, ep->local.qpn[index], remote->qpn[index], step,
+                                                      (int)status, gdaki_host_last_error());
 }
 
 int endpoint_connect(struct endpoint *ep, const struct endpoint_address *remote)
@@ -224,7 +228,8 @@ int endpoint_connect(struct endpoint *ep, const struct endpoint_address *remote)
         return endpoint_fail(ep, TOOL_FAILED, -EPROTO, "the peer's link layer is %s, this end's is not",
                              remote->link == 1 ? "Ethernet" : "InfiniBand");
     if (doca_verbs_ah_attr_create(ep->dev, &ah) != DOCA_SUCCESS || fill_path(ep, remote, ah) != DOCA_SUCCESS)
-        rc = endpoint_fail(ep, TOOL_FAILED, -EIO, "cannot describe the path to the peer");
+        rc = endpoint_fail(ep, TOOL_FAILED, -EIO, "cannot describe the path to the peer: %s",
+                           gdaki_host_last_error());
     for (uint32_t i = 0; i < ep->nqps && !rc; i++)
         rc = connect_queue(ep, remote, ah, i);
     if (ah)
@@ -260,6 +265,45 @@ void endpoint_describe_error(struct endpoint *ep, char *out, size_t size)
                  ep->local.qpn[i], info.syndrome, info.vendor_err_synd, info.wqe_counter);
         return;
     }
+}
+
+/*
+ * A queue as the GPU left it: what was reserved, handed over, announced and seen complete, and what the NIC should have
+ * seen: the record and the register. "" if nothing is outstanding.
+ */
+static void describe_queue(struct endpoint *ep, uint32_t index, char *out, size_t size)
+{
+    struct doca_gpu_dev_verbs_qp qp;
+    uint32_t record = 0;
+    uint64_t reg = 0;
+
+    out[0] = 0;
+    if (ep->kernels->copy(&qp, &ep->qp_array[index], sizeof(qp), ep->stream) || qp.sq_rsvd_index == qp.cq_sq.cqe_ci)
+        return;
+    ep->kernels->copy(&record, qp.sq_dbrec, sizeof(record), ep->stream);
+    ep->kernels->copy(&reg, qp.sq_db, sizeof(reg), ep->stream);
+    snprintf(out, size, "queue %u (number %u): reserved %" PRIu64 ", ready %" PRIu64 ", announced %" PRIu64
+             ", complete %" PRIu64 ", record %u, register 0x%" PRIx64, index, qp.sq_num, qp.sq_rsvd_index,
+             qp.sq_ready_index, qp.sq_wqe_pi, qp.cq_sq.cqe_ci, be32toh(record), reg);
+}
+
+void endpoint_describe_outstanding(struct endpoint *ep, char *out, size_t size)
+{
+    uint32_t more = 0;
+    char text[256];
+    size_t used;
+
+    out[0] = 0;
+    for (uint32_t i = 0; i < ep->nqps; i++) {
+        describe_queue(ep, i, text, sizeof(text));
+        if (text[0] && out[0])
+            more++;
+        else if (text[0])
+            snprintf(out, size, "%s", text);
+    }
+    used = strlen(out);
+    if (more)
+        snprintf(out + used, size - used, "; and %u more", more);
 }
 
 /* ---- exchange --------------------------------------------------------------------------------------------------------- */

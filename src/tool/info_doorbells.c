@@ -2,6 +2,7 @@
 /* Which doorbell modes work: a queue is really made in each. */
 #include <string.h>
 
+#include <gdaki/info.h>
 #include <gdaki/verbs.h>
 
 #include "doca_gpunetio_host.h"
@@ -102,11 +103,14 @@ static bool gpu_maps_register(struct bench *b)
 
 static const char *reason(struct bench *b, const struct mode *mode)
 {
+    static char text[256];
+
+    snprintf(text, sizeof(text), "%s", gdaki_host_last_error()); /* the probes below would replace it */
     if (mode->record == DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW && !nic_has_no_record_mode(b->context))
         return "the NIC has no queues without doorbell record";
     if (mode->handler != DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY && !gpu_maps_register(b))
         return "the GPU cannot map the NIC's doorbell register";
-    return "a queue in this mode could not be made; DOCA_GPUNETIO_LOG=3 tells why";
+    return text;
 }
 
 static json_t *try_mode(struct bench *b, const struct mode *mode)

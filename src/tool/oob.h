@@ -16,7 +16,7 @@
 #define OOB_PORT 18515
 #define OOB_HEADER 16
 #define OOB_PAYLOAD_MAX 65536
-#define OOB_WHY_SIZE 256
+#define OOB_WHY_SIZE 640
 
 enum oob_type {
     OOB_HELLO = 1, /* client: what shall be run */

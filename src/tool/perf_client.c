@@ -58,7 +58,7 @@ static int send_round(struct client *c, const struct round *round)
 
 static int receive_result(struct client *c, struct round_result *result)
 {
-    uint8_t payload[1024];
+    uint8_t payload[1200];
     struct oob_reader r = {.data = payload, .ok = true};
     int rc = oob_receive(c->oob, OOB_RESULT, payload, 1, sizeof(payload), &r.size);
 
@@ -87,7 +87,7 @@ static int run_round(struct client *c, const struct round *round, struct round_r
     if (round_verify(c->ep, round, true, mine))
         return perf_give_up(c->oob, c->ep->exit_code, c->ep->why);
     if (mine->error || theirs->error) {
-        char why[700];
+        char why[1200];
 
         snprintf(why, sizeof(why), "%s of %" PRIu64 " B failed: %s%s%s%s", label, round->size, mine->text,
                  mine->error && theirs->error ? "; " : "", theirs->error ? "peer: " : "", theirs->text);

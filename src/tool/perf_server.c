@@ -66,7 +66,7 @@ int perf_exchange(struct endpoint *ep, struct oob *oob, struct endpoint_address 
 
 static int send_result(struct server *s, const struct round_result *result)
 {
-    uint8_t payload[1024];
+    uint8_t payload[1200];
     struct oob_writer w = {.data = payload, .size = sizeof(payload), .ok = true};
 
     round_result_write(result, &w);

@@ -211,6 +211,21 @@ static void show_progress(struct endpoint *ep, const struct round *round, const 
               (double)(now - begun) / 1e9);
 }
 
+/* What the kernel met, and what its queues say to it. */
+static void describe_failure(struct endpoint *ep, const struct gdaki_kernel_result *r, char *out, size_t size)
+{
+    char queues[320];
+
+    endpoint_describe_error(ep, queues, sizeof(queues));
+    if (!queues[0] && r->error == -ETIMEDOUT)
+        endpoint_describe_outstanding(ep, queues, sizeof(queues));
+    snprintf(out, size, "thread %u, message %" PRIu64 ": %s%s%s", r->error_thread, r->error_at,
+             r->error == -ETIMEDOUT ? "no completion in time"
+             : r->error == -EIO     ? "error completion"
+                                    : strerror(-r->error),
+             queues[0] ? "; " : "", queues);
+}
+
 static int read_result(struct endpoint *ep, struct round_result *result)
 {
     struct gdaki_kernel_result r;
@@ -225,19 +240,8 @@ static int read_result(struct endpoint *ep, struct round_result *result)
     result->tick_span_ns = r.timer_end - r.timer_begin;
     result->tick_ns = ticks ? (double)result->tick_span_ns / (double)ticks : 1.0;
     result->error = r.error;
-    if (r.error) {
-        size_t used = (size_t)snprintf(result->text, sizeof(result->text), "thread %u, message %" PRIu64 ": %s",
-                                       r.error_thread, r.error_at,
-                                       r.error == -ETIMEDOUT ? "no completion in time"
-                                       : r.error == -EIO     ? "error completion"
-                                                             : strerror(-r.error));
-        if (used < sizeof(result->text) - 4) {
-            memcpy(result->text + used, "; ", 3);
-            endpoint_describe_error(ep, result->text + used + 2, sizeof(result->text) - used - 2);
-            if (!result->text[used + 2])
-                result->text[used] = 0;
-        }
-    }
+    if (r.error)
+        describe_failure(ep, &r, result->text, sizeof(result->text));
     return 0;
 }
 

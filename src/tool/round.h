@@ -22,7 +22,7 @@ struct round_result {
     uint64_t tick_span_ns; /* what tick_ns was measured over */
     uint64_t checked, wrong, first_wrong; /* bytes compared at this end */
     int error; /* 0 or negative errno of the kernel */
-    char text[256];
+    char text[480];
 };
 
 void round_write(const struct round *round, struct oob_writer *w);

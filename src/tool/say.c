@@ -5,7 +5,7 @@
 
 static void say(const char *format, va_list args)
 {
-    char text[1024];
+    char text[1400];
 
     /* One write for one line: two processes of a pair share stderr. */
     vsnprintf(text, sizeof(text), format, args);
