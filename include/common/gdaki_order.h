@@ -64,6 +64,7 @@
  *   uint32_t gdaki_cas_u32(uint32_t *p, uint32_t expected, uint32_t desired, int scope);       relaxed, value before
  *   uint64_t gdaki_cas_u64(uint64_t *p, uint64_t expected, uint64_t desired, int scope);
  *   void gdaki_fence_acquire(int scope), gdaki_fence_release(int scope), gdaki_fence_sc(int scope);
+ *   void gdaki_fence_control(int scope);                                orders a load, and a branch on it, before stores
  *   void gdaki_relax(void);                                             once a turn of every waiting loop
  *   uint64_t gdaki_now_ns(void);
  */

@@ -67,8 +67,13 @@ GDAKI_DEV int gdaki_wait_slot(struct doca_gpu_dev_verbs_qp *qp, uint64_t last, u
                               struct doca_gpu_dev_verbs_qp *also = NULL)
 {
     uint64_t ring = qp->sq_wqe_num;
-    if (last < ring || last - ring < gdaki_index_load<resource_sharing_mode>(&qp->cq_sq.cqe_ci))
+    if (last < ring)
         return 0;
+    if (last - ring < gdaki_index_load<resource_sharing_mode>(&qp->cq_sq.cqe_ci)) {
+        /* orders the NIC's reads of the slot, which cqe_ci says are over, before the new WQE's stores */
+        gdaki_fence_control(gdaki_sharing<resource_sharing_mode>::scope);
+        return 0;
+    }
     return gdaki_wait_slot_slow<resource_sharing_mode, nic_handler>(qp, last, deadline_ns, also);
 }
 

@@ -158,6 +158,13 @@ GDAKI_FN void gdaki_fence_sc(int scope)
         GDAKI_PTX_BY_SCOPE(scope, "fence.sc.", ";", : : : "memory");
 }
 
+/* Stores behind a branch on a load do not become visible before the load was done; keeps the compiler to it. */
+GDAKI_FN void gdaki_fence_control(int scope)
+{
+    (void)scope;
+    asm volatile("" : : : "memory");
+}
+
 /* Independent thread scheduling (sm_70) gives other lanes their turn. */
 GDAKI_FN void gdaki_relax(void)
 {

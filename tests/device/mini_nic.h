@@ -20,6 +20,7 @@
 #include <cuda_runtime.h>
 
 #include "common/doca_gpunetio_verbs_dev.h"
+#include "cpu/gdaki_cpu.h"
 
 #define MINI_KEY_BE 0x78563412u /* every key in these tests, as device functions take it */
 
@@ -82,7 +83,7 @@ static inline void mini_write_cqe(mini_queue *q, uint8_t opcode, uint8_t syndrom
         __atomic_store_n((uint32_t *)(cqe + 52), word, __ATOMIC_RELAXED);
     }
     memcpy(&word, tail, 4);
-    __atomic_store_n((uint32_t *)(cqe + 60), word, __ATOMIC_RELEASE);
+    gdaki_cpu_store(cqe + 60, word, 4, GDAKI_CPU_RELEASE, GDAKI_CPU_SCOPE_SYS);
     q->cq_count++;
 }
 
@@ -163,9 +164,10 @@ static inline bool mini_execute(mini_nic *nic, mini_queue *q, const uint8_t *wqe
 static inline uint64_t mini_ahead(mini_queue *q)
 {
     uint64_t size = q->qp->sq_wqe_num, best = 0;
+    /* through the executor, which tells ThreadSanitizer what kernels' fences order */
+    uint64_t value = gdaki_cpu_load(q->reg, 8, GDAKI_CPU_ACQUIRE, GDAKI_CPU_SCOPE_SYS);
     if (q->qp->nic_handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY)
-        return __atomic_load_n(q->reg, __ATOMIC_ACQUIRE) - q->done;
-    uint64_t value = __atomic_load_n(q->reg, __ATOMIC_ACQUIRE);
+        return value - q->done;
     uint8_t db[8];
     memcpy(db, &value, 8);
     if (mini_be32(db + 4) >> 8 == q->qp->sq_num) {
@@ -175,7 +177,8 @@ static inline uint64_t mini_ahead(mini_queue *q)
             best = ahead;
     }
     if (q->qp->nic_handler != DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR) {
-        uint16_t ahead = (uint16_t)(__builtin_bswap32(__atomic_load_n(q->record, __ATOMIC_ACQUIRE)) - q->done);
+        uint32_t record = (uint32_t)gdaki_cpu_load(q->record, 4, GDAKI_CPU_ACQUIRE, GDAKI_CPU_SCOPE_SYS);
+        uint16_t ahead = (uint16_t)(__builtin_bswap32(record) - q->done);
         if (ahead <= size && ahead > best)
             best = ahead;
     }

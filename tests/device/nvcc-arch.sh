@@ -9,4 +9,4 @@ if ! "$1" --list-gpu-code | grep -qx "sm_$2"; then
     exit 77
 fi
 # Device code alone: the host pass is the same for all, and device.nvcc.headers makes it.
-"$1" -std=c++17 -cubin -arch="sm_$2" -Werror all-warnings -I "$4" "$3" -o "$out"
+"$1" -std=c++17 -cubin -arch="sm_$2" -Xptxas -O0 -Werror all-warnings -I "$4" "$3" -o "$out"
