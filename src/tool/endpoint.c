@@ -45,6 +45,8 @@ void endpoint_environment(const struct perf_options *options)
         setenv("GDAKI_QUEUE_MEM", options->queue_mem, 1);
     /* A kernel that is loaded late waits for ever behind one that runs: everything is loaded with the context. */
     setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+    /* Streams beyond the hardware's channels share them: a copy then waits behind a kernel that waits for the copy. */
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 }
 
 /* ---- GPU -------------------------------------------------------------------------------------------------------- */

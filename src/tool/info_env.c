@@ -72,5 +72,7 @@ json_t *info_environment(void)
     add_executor(list);
     add(list, "CUDA_MODULE_LOADING", "EAGER (set by gdaki)",
         "CUDA's own: every kernel is loaded with the context, so that none waits behind one that runs");
+    add(list, "CUDA_DEVICE_MAX_CONNECTIONS", "32 (set by gdaki)",
+        "CUDA's own: hardware channels for streams; with too few a copy can wait behind a kernel that waits for it");
     return list;
 }
