@@ -287,7 +287,7 @@ static doca_error_t create_queue(const struct plan *p, struct doca_gpu_verbs_qp_
         }                                                                                                              \
     } while (0)
 
-/* All but the UAR, which a group's queues share. */
+/* All but the UAR, which a group's queues share, as a rule. */
 static doca_error_t destroy_queue(struct doca_gpu_verbs_qp_hl *hl)
 {
     RELEASE(hl->qp_gverbs, doca_gpu_verbs_unexport_qp(hl->gpu_dev, hl->qp_gverbs));
@@ -322,11 +322,25 @@ static doca_error_t destroy_group(struct group *g)
         err = destroy_queue(&g->pub.qp_companion);
     if (err != DOCA_SUCCESS)
         return err;
-    g->pub.qp_companion.external_uar = NULL;
+    if (g->pub.qp_companion.external_uar == g->pub.qp_main.external_uar)
+        g->pub.qp_companion.external_uar = NULL;
+    RELEASE(g->pub.qp_companion.external_uar, doca_verbs_uar_destroy(g->pub.qp_companion.external_uar));
     RELEASE(g->pub.qp_main.external_uar, doca_verbs_uar_destroy(g->pub.qp_main.external_uar));
     RELEASE(g->own_dev, doca_verbs_dev_close(g->own_dev));
     free(g);
     return DOCA_SUCCESS;
+}
+
+/*
+ * Without a record the register's last value is all that a NIC knows of a queue, and a NIC that looks at memory instead of
+ * seeing each store (softnic) would lose one of two queues that store to one register. So the companion gets its own.
+ */
+static doca_error_t companion_uar(struct plan *p)
+{
+    if (p->attr.send_dbr_mode_ext != DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_NO_DBR_HW)
+        return DOCA_SUCCESS;
+    p->uar = NULL;
+    return create_uar(p, &p->uar);
 }
 
 /* ---- public ------------------------------------------------------------------------------------------------------- */
@@ -379,6 +393,9 @@ doca_error_t doca_gpu_verbs_create_qp_group_hl(struct doca_gpu_verbs_qp_init_att
     g->pub.qp_main.external_uar = plan.uar;
     if (err == DOCA_SUCCESS)
         err = create_queue(&plan, &g->pub.qp_main, false, plan.uar);
+    if (err == DOCA_SUCCESS)
+        err = companion_uar(&plan);
+    g->pub.qp_companion.external_uar = plan.uar;
     if (err == DOCA_SUCCESS)
         err = create_queue(&plan, &g->pub.qp_companion, true, plan.uar);
     if (err != DOCA_SUCCESS) {
