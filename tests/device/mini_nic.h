@@ -109,6 +109,8 @@ static inline uint32_t mini_move(const mini_queue *q, const uint8_t *seg, uint8_
     uint32_t count = mini_be32(seg);
     mini_check_key(q, seg + 4);
     uint8_t *local = (uint8_t *)mini_be64(seg + 8);
+    if (local == NULL || remote == NULL)
+        mini_fatal(q, "no address for bytes", count);
     memcpy(read ? local : remote, read ? remote : local, count);
     return count;
 }
