@@ -33,7 +33,8 @@ struct post_bench {
     void *stream;
     struct doca_gpu_dev_verbs_qp *qps; /* GPU memory */
     uint8_t *rings, *cqes;             /* GPU or host memory */
-    uint64_t *dummy;                   /* doorbells and counters */
+    uint64_t *dummy;                   /* doorbells */
+    uint64_t *counters;                /* the floor's, in GPU memory as the queues' own are */
     uint32_t *records;
     bool host_rings;
     struct gdaki_kernel_result *result; /* GPU memory */
@@ -140,7 +141,7 @@ static int open_bench(struct post_bench *b)
         b->k->device_alloc(b->plan->qps * sizeof(*b->qps), (void **)&b->qps) || alloc(b, ring, (void **)&b->rings) ||
         alloc(b, ring, (void **)&b->cqes) || alloc(b, dummy, (void **)&b->dummy) ||
         alloc(b, (size_t)b->plan->qps * 128, (void **)&b->records) ||
-        b->k->device_alloc(sizeof(*b->result), (void **)&b->result))
+        b->k->device_alloc(dummy, (void **)&b->counters) || b->k->device_alloc(sizeof(*b->result), (void **)&b->result))
         return gpu_fail(b, "cannot set up");
     return copy_queues(b);
 }
@@ -155,6 +156,8 @@ static void close_bench(struct post_bench *b)
     release(b, b->records);
     if (b->qps)
         b->k->device_free(b->qps);
+    if (b->counters)
+        b->k->device_free(b->counters);
     if (b->result)
         b->k->device_free(b->result);
     if (b->stream)
@@ -192,7 +195,7 @@ static int run_kernel(struct post_bench *b, enum gdaki_kernel kernel, double *ra
     args.sharing = p->sharing;
     args.scope = p->scope;
     args.timeout_ns = p->timeout_ns;
-    args.dummy = b->dummy;
+    args.dummy = b->counters;
     args.result = b->result;
     if (b->k->copy(b->result, &r, sizeof(r), b->stream) ||
         b->k->launch(kernel, p->ctas, p->threads, &args, b->stream))
