@@ -108,6 +108,9 @@ static int cuda_alloc(int device, size_t size, void **ptr)
 
     if (err != 0)
         return err;
+    err = gdaki_cuda_lanes_prepare(device);
+    if (err != 0)
+        goto leave;
     result = cu->mem_alloc(&address, size);
     if (result != CU_OK) {
         err = gdaki_cuda_fail(result, "cuMemAlloc", NULL, size);
@@ -170,10 +173,14 @@ static int cuda_host_register(void *ptr, size_t size, unsigned flags, void **dev
     unsigned cu_flags = CU_HOST_REGISTER_PORTABLE | CU_HOST_REGISTER_DEVICEMAP;
     cu_deviceptr address = 0;
     cu_result result;
-    int err = gdaki_cuda_enter(gdaki_cuda_current_device());
+    int device = gdaki_cuda_current_device();
+    int err = gdaki_cuda_enter(device);
 
     if (err != 0)
         return err;
+    err = gdaki_cuda_lanes_prepare(device);
+    if (err != 0)
+        goto leave;
     if (flags & GDAKI_GPU_REGISTER_IOMEMORY)
         cu_flags |= CU_HOST_REGISTER_IOMEMORY;
     result = cu->host_register(ptr, size, cu_flags);
@@ -257,7 +264,7 @@ static int cuda_copy(void *dst, const void *src, size_t size)
     err = start_on_lane(dst, src, size, &lane);
     if (err != 0)
         return err;
-    result = cu->stream_synchronize(lane->stream);
+    result = cu->event_synchronize(lane->event);
     if (result != CU_OK)
         err = gdaki_cuda_fail(result, "copy", dst, size);
     gdaki_cuda_lane_put(lane);
@@ -310,7 +317,9 @@ static int cuda_fill(void *dst, uint8_t value, size_t size)
         goto leave;
     result = cu->memset_async((cu_deviceptr)(uintptr_t)dst, value, size, lane->stream);
     if (result == CU_OK)
-        result = cu->stream_synchronize(lane->stream);
+        result = cu->event_record(lane->event, lane->stream);
+    if (result == CU_OK)
+        result = cu->event_synchronize(lane->event);
     if (result != CU_OK)
         err = gdaki_cuda_fail(result, "cuMemsetD8Async", dst, size);
     gdaki_cuda_lane_put(lane);

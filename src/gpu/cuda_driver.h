@@ -61,12 +61,12 @@ enum { CU_HANDLE_DMA_BUF_FD = 1 };
     X(memcpy_async, "cuMemcpyAsync", 1, (cu_deviceptr dst, cu_deviceptr src, size_t size, cu_stream stream))           \
     X(memset_async, "cuMemsetD8Async", 1, (cu_deviceptr dst, unsigned char value, size_t size, cu_stream stream))      \
     X(stream_create, "cuStreamCreate", 1, (cu_stream * stream, unsigned flags))                                        \
-    X(stream_synchronize, "cuStreamSynchronize", 1, (cu_stream stream))                                                \
-    X(stream_destroy, "cuStreamDestroy_v2", 1, (cu_stream stream))                                                     \
+    X(stream_create_priority, "cuStreamCreateWithPriority", 0, (cu_stream * stream, unsigned flags, int priority))     \
+    X(stream_priorities, "cuCtxGetStreamPriorityRange", 0, (int *least, int *greatest))                                \
     X(event_create, "cuEventCreate", 1, (cu_event * event, unsigned flags))                                            \
     X(event_record, "cuEventRecord", 1, (cu_event event, cu_stream stream))                                            \
     X(event_query, "cuEventQuery", 1, (cu_event event))                                                                \
-    X(event_destroy, "cuEventDestroy_v2", 1, (cu_event event))                                                         \
+    X(event_synchronize, "cuEventSynchronize", 1, (cu_event event))                                                    \
     X(pointer_get, "cuPointerGetAttribute", 1, (void *value, int attr, cu_deviceptr ptr))                              \
     X(pointer_set, "cuPointerSetAttribute", 1, (const void *value, int attr, cu_deviceptr ptr))                        \
     X(error_name, "cuGetErrorName", 1, (cu_result err, const char **name))                                             \
@@ -101,8 +101,8 @@ int gdaki_cuda_current_device(void);
 int gdaki_cuda_fail(cu_result result, const char *call, const void *ptr, size_t size);
 
 /*
- * A lane is a non-blocking stream with an event: one copy in flight. Lanes are pooled per device; a copy on one never
- * waits for another caller's, nor for a resident kernel.
+ * A lane is one copy in flight: an event of its own, behind the copy, in one of the device's few copy streams. Copies of
+ * one stream run one after the other; none waits for a resident kernel.
  */
 struct gdaki_cuda_lane {
     cu_stream stream;
@@ -111,7 +111,8 @@ struct gdaki_cuda_lane {
     struct gdaki_cuda_lane *next;
 };
 
-/* Both need the device's context entered. */
+/* All need the device's context entered. prepare makes the streams: call it before the user can have a kernel resident. */
+int gdaki_cuda_lanes_prepare(int device);
 int gdaki_cuda_lane_get(int device, struct gdaki_cuda_lane **lane);
 void gdaki_cuda_lane_put(struct gdaki_cuda_lane *lane);
 

@@ -161,18 +161,19 @@ int cuMemHostGetDevicePointer_v2(uint64_t *out, void *ptr, unsigned flags)
     *out = (uintptr_t)ptr;
     return OK;
 }
-int cuMemcpyAsync(uint64_t dst, uint64_t src, size_t size, struct stream *stream)
-{
-    if (depth == 0)
-        return NO_CONTEXT;
-    *stream = (struct stream){(void *)(uintptr_t)dst, (const void *)(uintptr_t)src, size};
-    return OK;
-}
 static void finish(struct stream *s)
 {
     if (s->size != 0)
         memmove(s->dst, s->src, s->size);
     s->size = 0;
+}
+int cuMemcpyAsync(uint64_t dst, uint64_t src, size_t size, struct stream *stream)
+{
+    if (depth == 0)
+        return NO_CONTEXT;
+    finish(stream); /* copies of one stream run in order */
+    *stream = (struct stream){(void *)(uintptr_t)dst, (const void *)(uintptr_t)src, size};
+    return OK;
 }
 int cuMemsetD8Async(uint64_t dst, unsigned char value, size_t size, struct stream *stream)
 {
@@ -186,15 +187,16 @@ int cuStreamCreate(struct stream **stream, unsigned flags)
     *stream = calloc(1, sizeof(**stream));
     return flags == 1 ? OK : INVALID;
 }
-int cuStreamSynchronize(struct stream *stream)
+int cuCtxGetStreamPriorityRange(int *least, int *greatest)
 {
-    finish(stream);
-    return OK;
+    *least = 0;
+    *greatest = -5;
+    return depth > 0 ? OK : NO_CONTEXT;
 }
-int cuStreamDestroy_v2(struct stream *stream)
+/* A copy in a stream of the user's priority could wait behind a resident kernel for ever: only the highest will do. */
+int cuStreamCreateWithPriority(struct stream **stream, unsigned flags, int priority)
 {
-    free(stream);
-    return OK;
+    return priority == -5 ? cuStreamCreate(stream, flags) : INVALID;
 }
 static struct {
     struct event *event;
@@ -226,6 +228,12 @@ int cuEventQuery(struct event *event)
         if (pairs[i].event == event)
             finish(pairs[i].stream);
     }
+    return OK;
+}
+int cuEventSynchronize(struct event *event)
+{
+    while (cuEventQuery(event) == NOT_READY)
+        ;
     return OK;
 }
 int cuEventDestroy_v2(struct event *event)

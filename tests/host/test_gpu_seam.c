@@ -2,6 +2,7 @@
 /* The GPU seam: both tables, `cuda` over a driver of the test's own. */
 #include "support.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 
@@ -153,6 +154,34 @@ static void cuda_only(void **state)
     assert_int_equal(table("cpu")->dmabuf_fd(memory, 64, &fd), -EOPNOTSUPP);
 }
 
+/* However many copies are in flight, they share four streams, so that none takes the channel of a resident kernel. */
+static void streams_are_few(void **state)
+{
+    const struct gdaki_gpu_ops *ops = table("cuda");
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    int *streams = driver != NULL ? dlsym(driver, "fake_cuda_streams") : NULL;
+    struct gdaki_gpu_copy copies[40];
+    char in[40], out[40];
+    void *device = NULL;
+
+    (void)state;
+    assert_non_null(streams);
+    assert_int_equal(ops->alloc(0, sizeof(in), &device), 0);
+    for (int i = 0; i < 40; i++)
+        in[i] = (char)(i + 1);
+    assert_int_equal(ops->copy(device, in, sizeof(in)), 0);
+    memset(out, 0, sizeof(out));
+    for (int i = 0; i < 40; i++)
+        assert_int_equal(ops->copy_start(out + i, (char *)device + i, 1, &copies[i]), 0);
+    for (int i = 0; i < 40; i++)
+        while (ops->copy_done(&copies[i]) == 0)
+            ;
+    assert_memory_equal(in, out, sizeof(in));
+    assert_int_equal(*streams, 4);
+    assert_int_equal(ops->free(device), 0);
+    dlclose(driver);
+}
+
 /* GPU handles over the `cuda` table: the three memory types, DMA-BUF. */
 static void handles_over_cuda(void **state)
 {
@@ -182,7 +211,8 @@ static void handles_over_cuda(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(bus_ids), cmocka_unit_test(selection), cmocka_unit_test(common),
-                                       cmocka_unit_test(cuda_only), cmocka_unit_test(handles_over_cuda)};
+                                       cmocka_unit_test(cuda_only), cmocka_unit_test(streams_are_few),
+                                       cmocka_unit_test(handles_over_cuda)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
