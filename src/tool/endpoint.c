@@ -125,11 +125,15 @@ static int open_nic(struct endpoint *ep)
     int count = 0;
 
     gdaki_nic_describe(&nic);
+    errno = 0;
     list = ibv_get_device_list(&count);
     if (!list || !count) {
+        const char *reason = list || !errno ? "it lists none" : strerror(errno);
+
         if (list)
             ibv_free_device_list(list);
-        return endpoint_fail(ep, TOOL_FAILED, -ENODEV, "the NIC back-end %s has no device: %s", nic.name, nic.why);
+        return endpoint_fail(ep, TOOL_FAILED, -ENODEV, "the NIC back-end %s has no device: %s%s%s", nic.name, reason,
+                             nic.why[0] ? "; it is in use because: " : "", nic.why);
     }
     for (int i = 0; i < count && !device; i++) {
         if (!ep->options->device || !strcmp(ep->options->device, ibv_get_device_name(list[i])))

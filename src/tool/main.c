@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gdaki: one program with sub-commands. */
 #include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "perf.h"
 #include "tool.h"
@@ -55,6 +59,26 @@ static int run_command(const struct command *command, int argc, char **argv)
     return command->run(argc, argv);
 }
 
+/* A descriptor below 3 that is closed would become a socket or a file of ours, and text would be printed into it. */
+static void occupy_standard_descriptors(void)
+{
+    for (int fd = 0; fd < 3; fd++) {
+        /* The wrong way round, so that printing to what was closed fails and is seen. */
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
+            exit(TOOL_FAILED);
+    }
+}
+
+/* Results that were printed but did not get out are no success. */
+static int check_output(int rc)
+{
+    errno = 0;
+    if (!fflush(stdout) && !ferror(stdout))
+        return rc;
+    tool_error("cannot write to standard output: %s", errno ? strerror(errno) : "an earlier write failed");
+    return rc == TOOL_OK ? TOOL_FAILED : rc;
+}
+
 int main(int argc, char **argv)
 {
     static const struct argp argp = {
@@ -68,8 +92,9 @@ int main(int argc, char **argv)
     };
     struct choice choice = {0};
 
+    occupy_standard_descriptors();
     argp_err_exit_status = TOOL_USAGE;
     if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &choice))
         return TOOL_USAGE;
-    return run_command(choice.command, argc - choice.index, argv + choice.index);
+    return check_output(run_command(choice.command, argc - choice.index, argv + choice.index));
 }

@@ -171,17 +171,19 @@ static int add_range(struct parse_sizes *list, const char *first, const char *la
 int parse_sizes(const char *text, uint64_t min, uint64_t max, struct parse_sizes *out, char *why)
 {
     struct parse_sizes list = {0};
-    char *copy = strdup(text), *save = NULL;
+    char *copy = strdup(text), *rest = copy;
     int rc = 0;
 
     if (!copy)
         return -ENOMEM;
-    if (!*text)
-        rc = refuse(why, "'' names no size");
-    for (char *item = strtok_r(copy, ",", &save); item && !rc; item = strtok_r(NULL, ",", &save)) {
+    for (char *item = strsep(&rest, ","); item && !rc; item = strsep(&rest, ",")) {
         char *dots = strstr(item, "..");
         uint64_t size = 0;
 
+        if (!*item) {
+            rc = refuse(why, "'%s' names no size%s", text, *text ? " at one of its commas" : "");
+            continue;
+        }
         if (dots) {
             *dots = 0;
             rc = add_range(&list, item, dots + 2, min, max, text, why);
@@ -192,8 +194,6 @@ int parse_sizes(const char *text, uint64_t min, uint64_t max, struct parse_sizes
             rc = add_size(&list, size, text, why);
     }
     free(copy);
-    if (!rc && !list.count)
-        rc = refuse(why, "'%s' names no size", text);
     if (!rc)
         *out = list;
     return rc;

@@ -20,6 +20,7 @@ enum perf_mem { PERF_MEM_GPU, PERF_MEM_HOST };
 #define PERF_QPS_MAX 8192
 #define PERF_DEPTH_MAX 32768
 #define PERF_THREADS_MAX 1024
+#define PERF_SEED_MAX INT64_MAX /* what JSON's integers hold, so that a printed seed can be given again */
 #define PERF_CTAS_MAX 4096
 #define PERF_INLINE_MAX 28 /* DOCA_GPUNETIO_VERBS_MAX_INLINE_SIZE: what fits one 64-byte WQE */
 

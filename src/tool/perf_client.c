@@ -65,6 +65,18 @@ static int receive_result(struct client *c, struct round_result *result)
     return rc ? rc : round_result_read(result, &r, c->oob->why);
 }
 
+/* The peer is gone. A queue that has failed meanwhile tells more than the closed connection does. */
+static int lost_peer(struct client *c, const struct round *round, const struct round_result *mine)
+{
+    char why[1200];
+
+    if (!mine->error)
+        return perf_give_up(c->oob, TOOL_FAILED, c->oob->why);
+    snprintf(why, sizeof(why), "%s of %" PRIu64 " B failed: %s; %s", parse_word_name(perf_tests, c->plan->test),
+             round->size, mine->text, c->oob->why);
+    return perf_give_up(c->oob, TOOL_FAILED, why);
+}
+
 /* One round at both ends; `mine` and `theirs` are filled. 0, or an exit code after giving up. */
 static int run_round(struct client *c, const struct round *round, struct round_result *mine,
                      struct round_result *theirs)
@@ -83,7 +95,7 @@ static int run_round(struct client *c, const struct round *round, struct round_r
     if (rc)
         return perf_give_up(c->oob, c->ep->exit_code, c->ep->why);
     if (oob_send(c->oob, OOB_DONE, NULL, 0) || receive_result(c, theirs))
-        return perf_give_up(c->oob, TOOL_FAILED, c->oob->why);
+        return lost_peer(c, round, mine);
     if (round_verify(c->ep, round, true, mine))
         return perf_give_up(c->oob, c->ep->exit_code, c->ep->why);
     if (mine->error || theirs->error) {
@@ -178,6 +190,28 @@ static int measure_rounds(struct client *c, struct report_row *row, struct colle
     }
 }
 
+/* Not in the figures, but checked as the others are. */
+static int warm_up(struct client *c, struct report_row *row)
+{
+    int rc = 0;
+
+    for (uint64_t done = 0; done < c->plan->warmup && !rc;) {
+        struct round_result mine, theirs;
+        struct round round = make_round(c, row->size, c->plan->warmup - done, false);
+
+        rc = run_round(c, &round, &mine, &theirs);
+        if (rc)
+            break;
+        done += round.iterations;
+        keep_tick(c, &mine);
+        if (!row->wrong && (mine.wrong || theirs.wrong))
+            row->first_wrong = mine.wrong ? mine.first_wrong : theirs.first_wrong;
+        row->checked += mine.checked + theirs.checked;
+        row->wrong += mine.wrong + theirs.wrong;
+    }
+    return rc;
+}
+
 static int measure_size(struct client *c, uint32_t index)
 {
     struct report_row *row = &c->report.rows[index];
@@ -192,16 +226,7 @@ static int measure_size(struct client *c, uint32_t index)
         floor_measure(&row->before);
     if (c->options->floor && !strcmp(c->ep->gpu_backend, "cuda") && floor_measure_flag(c->ep->kernels, &row->before))
         return perf_give_up(c->oob, TOOL_FAILED, c->ep->kernels->error_text());
-    if (c->plan->warmup) {
-        struct round_result mine, theirs;
-        struct round round = make_round(c, row->size, c->plan->warmup, false);
-
-        rc = run_round(c, &round, &mine, &theirs);
-        if (!rc)
-            keep_tick(c, &mine);
-        row->checked = mine.checked + theirs.checked;
-        row->wrong = mine.wrong + theirs.wrong;
-    }
+    rc = warm_up(c, row);
     if (!rc)
         rc = measure_rounds(c, row, &col);
     if (!rc && c->options->floor)

@@ -13,6 +13,7 @@ enum long_only {
     OPT_GPU_BACKEND = 256, OPT_NIC, OPT_CTAS, OPT_THREADS, OPT_SCOPE, OPT_HANDLER, OPT_SHARING, OPT_MEM, OPT_QUEUE_MEM,
     OPT_CQ, OPT_WARMUP, OPT_VERIFY, OPT_NO_VERIFY, OPT_JSON, OPT_CSV, OPT_PLOT, OPT_SEED, OPT_LOCAL, OPT_PAIR,
     OPT_FLOOR, OPT_SPAN, OPT_WINDOW, OPT_BIND, OPT_TIMEOUT, OPT_QUIET, OPT_IDLE, OPT_OOB_FD,
+    OPT_END,
 };
 
 static const struct argp_option option_table[] = {
@@ -72,6 +73,27 @@ static const struct parse_word queue_words[] = {{"auto", 0}, {"gpu", 1}, {"host"
 struct parsing {
     struct perf_options *options;
     bool sizes_given, threads_given, sharing_given, iterations_given, seed_given;
+    bool given[OPT_END]; /* by option key */
+};
+
+/* Where an option has no effect. It is refused there: who gives it expects something of it. */
+enum { NOT_POST_RATE = 1, NOT_SERVER = 2, NOT_CLIENT = 4, NOT_BOTH_ENDS = 8 };
+
+static const struct {
+    int key;
+    const char *name;
+    unsigned where;
+} without_effect[] = {
+    {OPT_LOCAL, "--local", NOT_POST_RATE}, {OPT_PAIR, "--pair", NOT_POST_RATE},
+    {'p', "--port", NOT_POST_RATE | NOT_BOTH_ENDS}, {OPT_BIND, "--bind", NOT_POST_RATE | NOT_CLIENT | NOT_BOTH_ENDS},
+    {'d', "--device", NOT_POST_RATE}, {OPT_NIC, "--nic", NOT_POST_RATE}, {'x', "--gid-index", NOT_POST_RATE},
+    {'m', "--mtu", NOT_POST_RATE}, {'D', "--duration", NOT_POST_RATE}, {OPT_WARMUP, "--warmup", NOT_POST_RATE},
+    {'b', "--bidirectional", NOT_POST_RATE}, {'I', "--inline", NOT_POST_RATE}, {OPT_SPAN, "--span", NOT_POST_RATE},
+    {OPT_SEED, "--seed", NOT_POST_RATE}, {OPT_WINDOW, "--window", NOT_POST_RATE}, {OPT_CQ, "--cq", NOT_POST_RATE},
+    {OPT_MEM, "--mem", NOT_POST_RATE}, {OPT_VERIFY, "--verify", NOT_POST_RATE},
+    {OPT_NO_VERIFY, "--no-verify", NOT_POST_RATE}, {OPT_FLOOR, "--floor", NOT_POST_RATE | NOT_SERVER},
+    {OPT_IDLE, "--idle", NOT_POST_RATE | NOT_SERVER}, {OPT_CSV, "--csv", NOT_POST_RATE | NOT_SERVER},
+    {OPT_PLOT, "--plot", NOT_POST_RATE | NOT_SERVER}, {OPT_JSON, "--json", NOT_SERVER},
 };
 
 static void set_u32(struct argp_state *state, const char *option, const char *text, uint64_t min, uint64_t max,
@@ -176,7 +198,7 @@ static int parse_traffic_option(int key, char *arg, struct argp_state *state, st
             argp_error(state, "--span: %s", why);
         break;
     case OPT_SEED:
-        set_u64(state, "--seed", arg, 0, UINT64_MAX, &plan->seed);
+        set_u64(state, "--seed", arg, 0, PERF_SEED_MAX, &plan->seed);
         p->seed_given = true;
         break;
     default: return ARGP_ERR_UNKNOWN;
@@ -260,12 +282,39 @@ static void set_role(struct argp_state *state, struct perf_options *o, int role)
     o->role = role;
 }
 
+static unsigned place_of(const struct perf_options *o, const char **text)
+{
+    if (o->plan.test == PERF_POST_RATE) {
+        *text = "post-rate, which has no NIC and no peer";
+        return NOT_POST_RATE;
+    }
+    switch (o->role) {
+    case PERF_SERVER: *text = "a server: its client decides and reports"; return NOT_SERVER;
+    case PERF_CLIENT: *text = "a client: it does not listen"; return NOT_CLIENT;
+    default: *text = "both ends by themselves: they use no port"; return NOT_BOTH_ENDS;
+    }
+}
+
+static void refuse_without_effect(struct argp_state *state, const struct parsing *p)
+{
+    const char *text;
+    unsigned place = place_of(p->options, &text);
+
+    for (size_t i = 0; i < sizeof(without_effect) / sizeof(without_effect[0]); i++) {
+        if (p->given[without_effect[i].key] && (without_effect[i].where & place))
+            argp_error(state, "%s has no effect for %s", without_effect[i].name, text);
+    }
+    if (place == NOT_POST_RATE && p->sizes_given && p->options->plan.sizes.count > 1)
+        argp_error(state, "--size: post-rate takes one size, %u are given", p->options->plan.sizes.count);
+}
+
 static void finish(struct argp_state *state, struct parsing *p)
 {
     struct perf_plan *plan = &p->options->plan;
     bool latency = perf_test_is_latency(plan->test);
     char why[PARSE_WHY_SIZE];
 
+    refuse_without_effect(state, p);
     if (!p->sizes_given)
         set_sizes(state, p, latency || plan->test == PERF_POST_RATE ? "8" : "64K");
     if (!p->iterations_given)
@@ -276,6 +325,8 @@ static void finish(struct argp_state *state, struct parsing *p)
         plan->sharing = plan->ctas * plan->threads == 1 ? GDAKI_SHARING_EXCLUSIVE : GDAKI_SHARING_GPU;
     if (!p->seed_given && getrandom(&plan->seed, sizeof(plan->seed), 0) != sizeof(plan->seed))
         argp_failure(state, TOOL_FAILED, errno, "cannot draw a seed");
+    if (!p->seed_given)
+        plan->seed &= PERF_SEED_MAX;
     if (perf_plan_check(plan, why))
         argp_error(state, "%s", why);
     if (p->options->json && p->options->csv && !strcmp(p->options->json, "-") && !strcmp(p->options->csv, "-"))
@@ -288,6 +339,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     int (*const groups[])(int, char *, struct argp_state *, struct parsing *) = {
         parse_device_option, parse_traffic_option, parse_kernel_option, parse_result_option};
 
+    if (key > 0 && key < OPT_END)
+        p->given[key] = true;
     switch (key) {
     case OPT_LOCAL: set_role(state, p->options, PERF_LOCAL); return 0;
     case OPT_PAIR: set_role(state, p->options, PERF_PAIR); return 0;

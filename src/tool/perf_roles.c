@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "perf_run.h"
+#include "report.h"
 #include "tool.h"
 
 static int run_server(const struct perf_options *options)
@@ -172,6 +173,8 @@ int perf_run(const struct perf_options *options)
 {
     signal(SIGPIPE, SIG_IGN);
     endpoint_environment(options);
+    if (report_check(options))
+        return TOOL_FAILED;
     switch (options->role) {
     case PERF_CLIENT: return run_client(options);
     case PERF_LOCAL: return run_local(options);

@@ -340,6 +340,8 @@ int perf_post_rate(const struct perf_options *options)
     bench.options = options;
     bench.plan = &plan;
     endpoint_environment(options);
+    if (report_check(options))
+        return TOOL_FAILED;
     setenv("GDAKI_CPU_CHECK", "off", 0); /* posting beyond the ring is the point here, and no mistake */
     rc = open_bench(&bench);
     if (!rc)

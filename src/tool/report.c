@@ -2,8 +2,11 @@
 #include "report.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tool.h"
 
@@ -126,9 +129,10 @@ static int to_file(const struct report *r, const char *path, int (*write)(const 
         tool_error("cannot write %s: %s", path, strerror(errno));
         return rc;
     }
+    errno = 0;
     rc = write(r, out);
     if (fflush(out) || ferror(out))
-        rc = -EIO;
+        rc = errno ? -errno : -EIO;
     if (!to_stdout && fclose(out))
         rc = -errno;
     if (rc)
@@ -140,6 +144,43 @@ static int write_csv(const struct report *r, FILE *out)
 {
     report_csv(r, out);
     return 0;
+}
+
+/* Opens what is there without touching it; what is not there is made and taken away again. */
+static int check_file(const char *path)
+{
+    int flags = O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, rc; /* a FIFO without a reader yet: ENXIO, not a wait */
+    bool made = false;
+    int fd = open(path, flags);
+
+    if (fd < 0 && errno == ENOENT) {
+        fd = open(path, flags | O_CREAT | O_EXCL, 0666);
+        made = fd >= 0;
+    }
+    rc = fd >= 0 || errno == ENXIO ? 0 : -errno;
+    if (fd >= 0)
+        close(fd);
+    if (made)
+        unlink(path);
+    if (rc)
+        tool_error("cannot write %s: %s", path, strerror(-rc));
+    return rc;
+}
+
+int report_check(const struct perf_options *options)
+{
+    const char *const paths[] = {options->json, options->csv, options->plot};
+    int rc = 0;
+
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]) && !rc; i++) {
+        if (paths[i] && strcmp(paths[i], "-"))
+            rc = check_file(paths[i]);
+    }
+    if (!rc && options->plot && system("command -v gnuplot >/dev/null 2>&1")) {
+        tool_error("cannot draw %s: gnuplot is not there (Debian: gnuplot-nox)", options->plot);
+        rc = -ENOENT;
+    }
+    return rc;
 }
 
 int report_write(const struct report *r)

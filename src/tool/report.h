@@ -41,6 +41,8 @@ void report_csv(const struct report *report, FILE *out);
 int report_json(const struct report *report, FILE *out);
 /* Draws rate or bandwidth and latency over size with gnuplot; 0 or negative errno, reason on stderr. */
 int report_plot(const struct report *report, const char *path);
+/* Before a run: whether all files that the options ask for can be written. 0 or negative errno, reason on stderr. */
+int report_check(const struct perf_options *options);
 /* All files that the options ask for. */
 int report_write(const struct report *report);
 
