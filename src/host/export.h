@@ -35,5 +35,11 @@ doca_error_t qp_is_in_error(doca_verbs_qp_t *qp, bool *in_error);
 /* One proxy step; true if it rang or wrote a record. */
 bool proxy_step(struct exported_qp *q);
 
+/* No service steps any queue between the two: for changes of what proxy_step reads. */
+void services_hold(void);
+void services_release(void);
+/* Takes a queue that goes away out of every service. */
+void services_forget(const struct exported_qp *q);
+
 #pragma GCC visibility pop
 #endif

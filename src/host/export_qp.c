@@ -226,6 +226,7 @@ static doca_error_t connect_doorbell(struct exported_qp *q, const struct queue_f
 
 static void destroy_exported(struct exported_qp *q)
 {
+    services_forget(q);
     if (q->full_proxy)
         doca_gpu_mem_free(q->pub.gpu_dev, q->pub.qp_cpu->sq_db);
     if (q->uar_gpu != NULL)
@@ -312,18 +313,22 @@ static enum doca_gpu_mem_type device_copy_type(const struct exported_qp *q)
 
 static void attach_device_copy(struct exported_qp *q, struct doca_gpu_dev_verbs_qp *gpu, struct doca_gpu_dev_verbs_qp *cpu)
 {
+    services_hold();
     q->pub.qp_gpu = gpu;
     q->pub.qp_gpu_h = q->assisted ? cpu : NULL;
     if (q->assisted)
         q->pub.cpu_db = &cpu->sq_wqe_pi;
+    services_release();
 }
 
 static void detach_device_copy(struct exported_qp *q)
 {
+    services_hold();
     q->pub.qp_gpu = NULL;
     q->pub.qp_gpu_h = NULL;
     if (q->assisted)
         q->pub.cpu_db = NULL;
+    services_release();
     q->in_array = false;
 }
 
@@ -363,11 +368,15 @@ doca_error_t doca_gpu_verbs_unexport_qp(doca_gpu_t *gpu_dev, struct doca_gpu_ver
                         "unexporting QP 0x%x: its device copy lies in an array; call unexport_multi_qps_dev first",
                         qp->qp_cpu->sq_num);
     if (qp->qp_gpu != NULL) {
-        doca_error_t err = doca_gpu_mem_free(gpu_dev, qp->qp_gpu);
+        struct doca_gpu_dev_verbs_qp *gpu = qp->qp_gpu, *cpu = qp->qp_gpu_h;
+        doca_error_t err;
 
+        detach_device_copy(q); /* first: a service may be reading the counter of an assisted queue there */
+        err = doca_gpu_mem_free(gpu_dev, gpu);
+        if (err != DOCA_SUCCESS)
+            attach_device_copy(q, gpu, cpu);
         if (err != DOCA_SUCCESS)
             return HOST_PASS_ON(err, "unexporting QP 0x%x: its device copy could not be freed", qp->qp_cpu->sq_num);
-        detach_device_copy(q);
     }
     destroy_exported(q);
     return DOCA_SUCCESS;
@@ -433,6 +442,7 @@ doca_error_t doca_gpu_verbs_export_multi_qps_dev(doca_gpu_t *gpu_dev, struct doc
 doca_error_t doca_gpu_verbs_unexport_multi_qps_dev(doca_gpu_t *gpu_dev, struct doca_gpu_verbs_qp **qps,
                                                    unsigned int num_qps, struct doca_gpu_dev_verbs_qp *qp_gpus)
 {
+    struct doca_gpu_dev_verbs_qp *cpu = NULL; /* the CPU's address of the array, if a member is assisted */
     doca_error_t err = check_array(gpu_dev, qps, num_qps);
 
     if (err != DOCA_SUCCESS)
@@ -442,10 +452,15 @@ doca_error_t doca_gpu_verbs_unexport_multi_qps_dev(doca_gpu_t *gpu_dev, struct d
             return HOST_ERR(DOCA_ERROR_INVALID_VALUE, "freeing an array of device QPs: %p is not the array of qps[%u]",
                             (void *)qp_gpus, i);
     }
+    for (unsigned int i = 0; i < num_qps; i++) {
+        if (exported_of(qps[i])->assisted)
+            cpu = qps[i]->qp_gpu_h - i;
+        detach_device_copy(exported_of(qps[i])); /* first: services may be reading counters there */
+    }
     err = doca_gpu_mem_free(gpu_dev, qp_gpus);
-    if (err != DOCA_SUCCESS)
-        return err;
-    for (unsigned int i = 0; i < num_qps; i++)
-        detach_device_copy(exported_of(qps[i]));
-    return DOCA_SUCCESS;
+    for (unsigned int i = 0; err != DOCA_SUCCESS && i < num_qps; i++) {
+        attach_device_copy(exported_of(qps[i]), qp_gpus + i, cpu != NULL ? cpu + i : NULL);
+        exported_of(qps[i])->in_array = true;
+    }
+    return err;
 }

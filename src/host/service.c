@@ -21,7 +21,12 @@ struct service {
     struct exported_qp **queues;
     size_t count, capacity;
     uint64_t spin_ns, sleep_max_ns;
+    struct service *next; /* in `services` */
 };
+
+/* All services, for queues that go away; taken before a service's own lock. */
+static pthread_mutex_t services_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct service *services;
 
 static uint64_t now_ns(void)
 {
@@ -118,8 +123,49 @@ doca_error_t doca_gpu_verbs_create_service(doca_gpu_verbs_service_t *out_service
         free(s);
         return HOST_ERR(DOCA_ERROR_DRIVER, "creating a proxy service: its thread: %s", strerror(err));
     }
+    pthread_mutex_lock(&services_lock);
+    s->next = services;
+    services = s;
+    pthread_mutex_unlock(&services_lock);
     *out_service = s;
     return DOCA_SUCCESS;
+}
+
+void services_hold(void)
+{
+    pthread_mutex_lock(&services_lock);
+    for (struct service *s = services; s != NULL; s = s->next)
+        pthread_mutex_lock(&s->lock);
+}
+
+void services_release(void)
+{
+    for (struct service *s = services; s != NULL; s = s->next)
+        pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&services_lock);
+}
+
+void services_forget(const struct exported_qp *q)
+{
+    services_hold();
+    for (struct service *s = services; s != NULL; s = s->next) {
+        for (size_t i = 0; i < s->count; i++) {
+            if (s->queues[i] == q)
+                s->queues[i--] = s->queues[--s->count];
+        }
+    }
+    services_release();
+}
+
+static void unlink_service(const struct service *s)
+{
+    struct service **at = &services;
+
+    pthread_mutex_lock(&services_lock);
+    while (*at != s)
+        at = &(*at)->next;
+    *at = s->next;
+    pthread_mutex_unlock(&services_lock);
 }
 
 static bool contains(const struct service *s, const struct exported_qp *q)
@@ -170,6 +216,7 @@ doca_error_t doca_gpu_verbs_destroy_service(doca_gpu_verbs_service_t service)
 
     if (service == NULL)
         return HOST_ERR(DOCA_ERROR_INVALID_VALUE, "destroying a proxy service: service is NULL");
+    unlink_service(s);
     atomic_store_explicit(&s->stop, true, memory_order_release);
     pthread_join(s->thread, NULL);
     pthread_mutex_destroy(&s->lock);

@@ -188,11 +188,35 @@ static void service_thread(void **state)
         OK(doca_gpu_verbs_destroy_qp_hl(hl[i]));
 }
 
+/* Queues go away while a service follows them: it lets go of them, and goes on with the others. */
+static void queues_leave_a_service(void **state)
+{
+    struct doca_gpu_verbs_qp_hl *stays, *goes;
+    doca_gpu_verbs_service_t service;
+    struct doca_gpu_dev_verbs_qp *device;
+
+    (void)state;
+    OK(doca_gpu_verbs_create_service(&service));
+    stays = create(PROXY, VALID);
+    OK(doca_gpu_verbs_service_monitor_qp(service, stays->qp_gverbs));
+    for (uint64_t round = 1; round <= 50; round++) {
+        goes = create(round % 2 != 0 ? PROXY : AUTO, round % 2 != 0 ? VALID : EMULATED);
+        OK(doca_gpu_verbs_service_monitor_qp(service, goes->qp_gverbs));
+        OK(doca_gpu_verbs_get_qp_dev(goes->qp_gverbs, &device));
+        __atomic_store_n(goes->qp_gverbs->cpu_db, 3, __ATOMIC_RELEASE);
+        OK(doca_gpu_verbs_destroy_qp_hl(goes));
+        __atomic_store_n(stays->qp_gverbs->cpu_db, round, __ATOMIC_RELEASE);
+        wait_for_doorbell(stays->qp_gverbs, round);
+    }
+    OK(doca_gpu_verbs_destroy_service(service));
+    OK(doca_gpu_verbs_destroy_qp_hl(stays));
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {CASE(full_proxy), CASE(proxy_without_record), CASE(assisted),
-                                       CASE(proxy_and_emulated), CASE(service_thread)};
+                                       CASE(proxy_and_emulated), CASE(service_thread), CASE(queues_leave_a_service)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
