@@ -145,17 +145,16 @@ GDAKI_DEV_SLOW void gdaki_announce_no_dbr(struct doca_gpu_dev_verbs_qp *qp, uint
         return;
     if (sharing::exclusive) {
         gdaki_write_register(qp->sq_db, gdaki_qp_doorbell(qp, target), scope, code_opt);
-        return;
-    }
-    for (;;) {
-        gdaki_sc_at(scope); /* also the release of everything below target */
-        gdaki_store_mmio_u64(qp->sq_db, gdaki_qp_doorbell(qp, target));
-        gdaki_sc_at(scope);
-        uint64_t now = gdaki_index_load<resource_sharing_mode>(&qp->sq_wqe_pi);
-        if (now <= target)
-            return;
-        gdaki_fence_acquire(sharing::scope);
-        target = now;
+    } else {
+        uint64_t now = target;
+        do {
+            target = now;
+            gdaki_sc_at(scope); /* also the release of everything below target */
+            gdaki_store_mmio_u64(qp->sq_db, gdaki_qp_doorbell(qp, target));
+            gdaki_sc_at(scope);
+            now = gdaki_index_load<resource_sharing_mode>(&qp->sq_wqe_pi);
+            gdaki_fence_acquire(sharing::scope); /* `now` may cover more WQEs of others */
+        } while (now > target);
     }
 }
 

@@ -100,16 +100,16 @@ static void error_at_wqe_3(void **)
             for (int handler : {1, 2, 6, 10})
                 for (int collapsed = 0; collapsed < 2; collapsed++) {
                     mini_nic nic;
-                    uint64_t reports = gdaki_cpu_check_count();
+                    uint64_t reports = mini_reports();
                     mini_queue *q = mini_create(&nic, slots, (enum doca_gpu_dev_verbs_nic_handler)handler, collapsed);
                     uint64_t *mem = (uint64_t *)mini_alloc(8 * 2048);
                     struct outcome *out = (struct outcome *)mini_alloc(sizeof(*out) * row.threads);
                     unsigned iters = 4 * slots / row.threads + 4; /* four rings' worth and more */
                     q->fail_at = 3;
-                    gdaki_cpu_set_idle_hook(mini_run, &nic);
+                    mini_start(&nic);
                     row.go(q->qp, mem, out, row.threads, iters);
                     assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
-                    gdaki_cpu_set_idle_hook(NULL, NULL);
+                    mini_stop(&nic);
                     for (unsigned t = 0; t < row.threads; t++) {
                         const struct outcome *o = &out[t];
                         assert_int_equal(o->wait, -EIO);
@@ -126,7 +126,7 @@ static void error_at_wqe_3(void **)
                         }
                     }
                     check_error_record(q, collapsed);
-                    assert_int_equal(gdaki_cpu_check_count(), reports);
+                    assert_int_equal(mini_reports(), reports);
                     assert_int_equal(mini_violations(&nic), 0);
                     mini_destroy(&nic);
                     cudaFreeHost(mem);
@@ -153,7 +153,7 @@ static void host_reads_it_meanwhile(void **)
     uint32_t *go = (uint32_t *)mini_alloc(4);
     int *status = (int *)mini_alloc(4);
     q->fail_at = 0;
-    gdaki_cpu_set_idle_hook(mini_run, &nic);
+    mini_start(&nic);
     fail_and_stay<<<1, 1>>>(q->qp, mem, go, status);
     while (gdaki_error_read(&q->qp->cq_sq).state != GDAKI_ERROR_SET)
         sched_yield();
@@ -161,7 +161,7 @@ static void host_reads_it_meanwhile(void **)
     assert_int_equal(gdaki_error_read(&q->qp->cq_sq).index, 0);
     __atomic_store_n(go, 1, __ATOMIC_RELEASE);
     assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
-    gdaki_cpu_set_idle_hook(NULL, NULL);
+    mini_stop(&nic);
     assert_int_equal(*status, -EIO);
     mini_destroy(&nic);
     cudaFreeHost(mem);
@@ -192,10 +192,10 @@ static void waits_are_bounded(void **)
         uint64_t *mem = (uint64_t *)mini_alloc(8);
         int *out = (int *)mini_alloc(64);
         q->frozen = true;
-        gdaki_cpu_set_idle_hook(mini_run, &nic);
+        mini_start(&nic);
         bounded_waits<<<1, 1>>>(q->qp, mem, out);
         assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
-        gdaki_cpu_set_idle_hook(NULL, NULL);
+        mini_stop(&nic);
         for (int i = 0; i < 5; i++)
             assert_int_equal(out[i], EBUSY);
         assert_int_equal(out[5], 0);
@@ -226,10 +226,10 @@ static void counters_end_too(void **)
     uint64_t *mem = (uint64_t *)mini_alloc(64);
     int *status = (int *)mini_alloc(64 * sizeof(int));
     q->fail_at = 100;
-    gdaki_cpu_set_idle_hook(mini_run, &nic);
+    mini_start(&nic);
     counter_in_error<<<1, 32>>>(q->qp, companion->qp, mem, status);
     assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
-    gdaki_cpu_set_idle_hook(NULL, NULL);
+    mini_stop(&nic);
     for (int t = 0; t < 32; t++) {
         assert_int_equal(status[t], -EIO);
         assert_int_equal(status[t + 32], 0); /* error CQEs count, so every WAIT was released */

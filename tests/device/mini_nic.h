@@ -20,7 +20,9 @@
 #include <cuda_runtime.h>
 
 #include "common/doca_gpunetio_verbs_dev.h"
+#ifdef GDAKI_CPU
 #include "cpu/gdaki_cpu.h"
+#endif
 
 #define MINI_KEY_BE 0x78563412u /* every key in these tests, as device functions take it */
 
@@ -41,7 +43,31 @@ struct mini_queue {
 struct mini_nic {
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     std::vector<mini_queue *> queues;
+    pthread_t thread; /* on a GPU */
+    int stop = 0;
 };
+
+/*
+ * Accesses that order. On `cpu` through the executor, which tells ThreadSanitizer what kernels' fences order.
+ */
+static inline uint64_t mini_load(const void *p, unsigned size)
+{
+#ifdef GDAKI_CPU
+    return gdaki_cpu_load(p, size, GDAKI_CPU_ACQUIRE, GDAKI_CPU_SCOPE_SYS);
+#else
+    return size == 8 ? __atomic_load_n((const uint64_t *)p, __ATOMIC_ACQUIRE)
+                     : __atomic_load_n((const uint32_t *)p, __ATOMIC_ACQUIRE);
+#endif
+}
+
+static inline void mini_store(void *p, uint32_t value)
+{
+#ifdef GDAKI_CPU
+    gdaki_cpu_store(p, value, 4, GDAKI_CPU_RELEASE, GDAKI_CPU_SCOPE_SYS);
+#else
+    __atomic_store_n((uint32_t *)p, value, __ATOMIC_RELEASE);
+#endif
+}
 
 static inline uint64_t mini_be64(const uint8_t *p)
 {
@@ -83,7 +109,7 @@ static inline void mini_write_cqe(mini_queue *q, uint8_t opcode, uint8_t syndrom
         __atomic_store_n((uint32_t *)(cqe + 52), word, __ATOMIC_RELAXED);
     }
     memcpy(&word, tail, 4);
-    gdaki_cpu_store(cqe + 60, word, 4, GDAKI_CPU_RELEASE, GDAKI_CPU_SCOPE_SYS);
+    mini_store(cqe + 60, word);
     q->cq_count++;
 }
 
@@ -166,8 +192,7 @@ static inline bool mini_execute(mini_nic *nic, mini_queue *q, const uint8_t *wqe
 static inline uint64_t mini_ahead(mini_queue *q)
 {
     uint64_t size = q->qp->sq_wqe_num, best = 0;
-    /* through the executor, which tells ThreadSanitizer what kernels' fences order */
-    uint64_t value = gdaki_cpu_load(q->reg, 8, GDAKI_CPU_ACQUIRE, GDAKI_CPU_SCOPE_SYS);
+    uint64_t value = mini_load(q->reg, 8);
     if (q->qp->nic_handler == DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY)
         return value - q->done;
     uint8_t db[8];
@@ -179,7 +204,7 @@ static inline uint64_t mini_ahead(mini_queue *q)
             best = ahead;
     }
     if (q->qp->nic_handler != DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR) {
-        uint32_t record = (uint32_t)gdaki_cpu_load(q->record, 4, GDAKI_CPU_ACQUIRE, GDAKI_CPU_SCOPE_SYS);
+        uint32_t record = (uint32_t)mini_load(q->record, 4);
         uint16_t ahead = (uint16_t)(__builtin_bswap32(record) - q->done);
         if (ahead <= size && ahead > best)
             best = ahead;
@@ -228,6 +253,49 @@ static inline int mini_run(void *arg)
         work += mini_turn(nic, q);
     pthread_mutex_unlock(&nic->lock);
     return work;
+}
+
+#ifndef GDAKI_CPU
+static inline void *mini_main(void *arg)
+{
+    mini_nic *nic = (mini_nic *)arg;
+    while (__atomic_load_n(&nic->stop, __ATOMIC_ACQUIRE) == 0)
+        mini_run(nic);
+    return NULL;
+}
+#endif
+
+/* Drives the NIC while kernels run: by the executor when nothing else can run, or by a thread beside a GPU. */
+static inline void mini_start(mini_nic *nic)
+{
+#ifdef GDAKI_CPU
+    gdaki_cpu_set_idle_hook(mini_run, nic);
+#else
+    nic->stop = 0;
+    if (pthread_create(&nic->thread, NULL, mini_main, nic) != 0)
+        abort();
+#endif
+}
+
+static inline void mini_stop(mini_nic *nic)
+{
+#ifdef GDAKI_CPU
+    (void)nic;
+    gdaki_cpu_set_idle_hook(NULL, NULL);
+#else
+    __atomic_store_n(&nic->stop, 1, __ATOMIC_RELEASE);
+    pthread_join(nic->thread, NULL);
+#endif
+}
+
+/* Reports of the checker, which there is on `cpu` only. */
+static inline uint64_t mini_reports(void)
+{
+#ifdef GDAKI_CPU
+    return gdaki_cpu_check_count();
+#else
+    return 0;
+#endif
 }
 
 static inline void *mini_alloc(size_t size)

@@ -57,17 +57,17 @@ static void setup(struct world *w)
         for (int i = 0; i < 64; i++)
             w->cells[t].src[i] = (uint8_t)(7 * t + i + 1);
     }
-    gdaki_cpu_set_idle_hook(mini_run, &w->nic);
+    mini_start(&w->nic);
 }
 
 static void finish(struct world *w, uint64_t reports)
 {
     assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
+    mini_stop(&w->nic);
     while (mini_run(&w->nic) != 0)
         ;
-    gdaki_cpu_set_idle_hook(NULL, NULL);
     assert_int_equal(mini_violations(&w->nic), 0);
-    assert_int_equal(gdaki_cpu_check_count(), reports);
+    assert_int_equal(mini_reports(), reports);
     for (int t = 0; t < THREADS; t++)
         assert_int_equal(w->status[t], 0);
 }
@@ -96,7 +96,7 @@ static void over_queues(Body body)
         for (enum doca_gpu_dev_verbs_nic_handler handler : handlers)
             for (int collapsed = 0; collapsed < 2; collapsed++) {
                 struct world w;
-                uint64_t reports = gdaki_cpu_check_count();
+                uint64_t reports = mini_reports();
                 setup(&w);
                 mini_queue *q = mini_create(&w.nic, slots, handler, collapsed);
                 mini_queue *companion = mini_create(&w.nic, slots, handler, collapsed);
@@ -299,7 +299,7 @@ static void hand_built_and_put_mix(void **)
         for (int collapsed = 0; collapsed < 2; collapsed++)
             for (int handler : {2, 6, 10, 1}) {
                 struct world w;
-                uint64_t reports = gdaki_cpu_check_count();
+                uint64_t reports = mini_reports();
                 setup(&w);
                 for (int t = 32; t < THREADS; t++)
                     w.status[t] = 0;

@@ -79,14 +79,14 @@ static void run_puts(launcher launch, const struct shape *s, enum doca_gpu_dev_v
         src[i] = 0x1000000 + i;
     for (size_t i = 0; i < threads; i++)
         status[i] = 77;
-    gdaki_cpu_set_idle_hook(mini_run, &nic);
-    uint64_t reports = gdaki_cpu_check_count();
+    mini_start(&nic);
+    uint64_t reports = mini_reports();
     launch(s, qps, src, dst, tickets, status);
     assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
-    gdaki_cpu_set_idle_hook(NULL, NULL);
+    mini_stop(&nic);
 
     assert_int_equal(mini_violations(&nic), 0);
-    assert_int_equal(gdaki_cpu_check_count(), reports);
+    assert_int_equal(mini_reports(), reports);
     for (size_t i = 0; i < threads; i++)
         assert_int_equal(status[i], 0);
     for (size_t i = 0; i < total; i++) {
@@ -227,10 +227,10 @@ static void index_wraps(void **)
         q->cq_count = q->qp->cq_sq.cqe_rsvd = 3 * 256 + 17; /* CQEs before the reset */
         for (unsigned i = 0; i < 256; i++)
             q->cq[64 * i + 63] = 0xff; /* as a reset refills it */
-        gdaki_cpu_set_idle_hook(mini_run, &nic);
+        mini_start(&nic);
         wrap_kernel<<<1, 64>>>(q->qp, mem, mem + 1, status, 2100);
         assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
-        gdaki_cpu_set_idle_hook(NULL, NULL);
+        mini_stop(&nic);
         assert_int_equal(q->done, 64 * 2100);
         assert_int_equal(mini_violations(&nic), 0);
         for (int i = 0; i < 64; i++)

@@ -64,10 +64,10 @@ static void one_x_spelling(void **)
     *status = 77;
     for (int i = 0; i < 8; i++)
         mem[i] = 100 + i;
-    gdaki_cpu_set_idle_hook(mini_run, &nic);
+    mini_start(&nic);
     version_1<<<1, 1>>>(q->qp, mem, status);
     assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
-    gdaki_cpu_set_idle_hook(NULL, NULL);
+    mini_stop(&nic);
     assert_int_equal(*status, 0);
     assert_int_equal(mini_violations(&nic), 0);
     assert_memory_equal(mem, mem + 8, 40);
