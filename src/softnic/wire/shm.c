@@ -36,11 +36,19 @@ static int poll_wire(struct sn_wire *wire, unsigned budget)
     /* Whoever polls is awake, also when the port's own thread is not: peers need not wake anybody. */
     set_asleep(w, false);
     w->delivering = true;
-    for (struct shm_connection *c = w->connections; c && done < budget; c = c->next) {
+    /* A turn that runs out of budget is followed by one that begins behind it: a busy peer does not starve the others. */
+    struct shm_connection *first = w->resume ? w->resume : w->connections, *c = first;
+    w->resume = NULL;
+    while (c && done < budget) {
         if (c->open && !c->dead && shm_rx_ready(&c->rx))
             done += shm_deliver(w, c, budget - done);
         any_dead |= c->dead;
+        c = c->next ? c->next : w->connections;
+        if (c == first)
+            break;
     }
+    if (done >= budget)
+        w->resume = c;
     w->delivering = false;
     if (any_dead)
         shm_peer_reap(w);

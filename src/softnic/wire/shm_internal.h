@@ -62,7 +62,8 @@ struct shm_wire {
     struct shm_endpoint *endpoints;
     struct shm_connection *connections;
     unsigned connection_count;
-    struct shm_connection *last; /* that a burst went to */
+    struct shm_connection *last;   /* that a burst went to */
+    struct shm_connection *resume; /* where the next poll begins; NULL: at the first */
     bool asleep, delivering, dying;
     uint64_t next_id;
     int epoll, poke; /* poke: an eventfd that ends the helper's wait */

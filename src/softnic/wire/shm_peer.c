@@ -88,6 +88,8 @@ void shm_peer_reap(struct shm_wire *w)
         }
         *p = c->next;
         w->connection_count--;
+        if (w->resume == c)
+            w->resume = NULL;
         c->next = dead;
         dead = c;
     }
