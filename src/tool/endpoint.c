@@ -51,28 +51,33 @@ void endpoint_environment(const struct perf_options *options)
 
 /* ---- GPU -------------------------------------------------------------------------------------------------------- */
 
-static int pick_gpu(struct endpoint *ep, const struct gdaki_gpu_ops *ops)
+int endpoint_pick_gpu(const char *wanted, const struct gdaki_gpu_ops *ops, int *index, char *why)
 {
-    const char *wanted = ep->options->gpu;
-    char why[PARSE_WHY_SIZE];
-    uint64_t index = 0;
+    char wrong[PARSE_WHY_SIZE];
+    uint64_t number = 0;
     int count = 0;
 
-    if (ops->device_count(&count) || count < 1)
-        return endpoint_fail(ep, TOOL_FAILED, -ENODEV, "the GPU back-end %s has no device", ops->name);
-    if (wanted && strchr(wanted, ':')) {
-        if (ops->device_by_bus_id(wanted, &ep->gpu_index))
-            return endpoint_fail(ep, TOOL_USAGE, -ENODEV, "--gpu: no device of the back-end %s has the bus id '%s'",
-                                 ops->name, wanted);
-        return 0;
+    if (ops->device_count(&count) || count < 1) {
+        snprintf(why, PARSE_WHY_SIZE, "the GPU back-end %s has no device", ops->name);
+        return TOOL_FAILED;
     }
-    if (wanted && parse_u64(wanted, 0, 1023, &index, why))
-        return endpoint_fail(ep, TOOL_USAGE, -EINVAL, "--gpu: %s", why);
-    if (index >= (uint64_t)count)
-        return endpoint_fail(ep, TOOL_USAGE, -ENODEV, "--gpu: '%s' is out of range: the back-end %s has %d device%s",
-                             wanted, ops->name, count, count == 1 ? "" : "s");
-    ep->gpu_index = (int)index;
-    return 0;
+    if (wanted && strchr(wanted, ':')) {
+        if (!ops->device_by_bus_id(wanted, index))
+            return TOOL_OK;
+        snprintf(why, PARSE_WHY_SIZE, "--gpu: no device of the back-end %s has the bus id '%s'", ops->name, wanted);
+        return TOOL_USAGE;
+    }
+    if (wanted && parse_u64(wanted, 0, 1023, &number, wrong)) {
+        snprintf(why, PARSE_WHY_SIZE, "--gpu: %.*s", PARSE_WHY_SIZE - 16, wrong);
+        return TOOL_USAGE;
+    }
+    if (number >= (uint64_t)count) {
+        snprintf(why, PARSE_WHY_SIZE, "--gpu: '%s' is out of range: the back-end %s has %d device%s", wanted, ops->name,
+                 count, count == 1 ? "" : "s");
+        return TOOL_USAGE;
+    }
+    *index = (int)number;
+    return TOOL_OK;
 }
 
 static int open_gpu(struct endpoint *ep)
@@ -86,9 +91,9 @@ static int open_gpu(struct endpoint *ep)
     if (!ops)
         return endpoint_fail(ep, TOOL_FAILED, -ENODEV, "no GPU back-end: %s", why);
     ep->gpu_backend = ops->name;
-    rc = pick_gpu(ep, ops);
+    rc = endpoint_pick_gpu(ep->options->gpu, ops, &ep->gpu_index, load_why);
     if (rc)
-        return rc;
+        return endpoint_fail(ep, rc, -ENODEV, "%s", load_why);
     ops->device_name(ep->gpu_index, ep->gpu_name, sizeof(ep->gpu_name));
     ops->device_bus_id(ep->gpu_index, ep->gpu_bus_id, sizeof(ep->gpu_bus_id));
     ep->kernels = kernels_load(ops->name, load_why);
@@ -132,8 +137,10 @@ static int open_nic(struct endpoint *ep)
 
         if (list)
             ibv_free_device_list(list);
+        if (!strcmp(nic.name, "none"))
+            return endpoint_fail(ep, TOOL_FAILED, -ENODEV, "no NIC back-end: %s", nic.why);
         return endpoint_fail(ep, TOOL_FAILED, -ENODEV, "the NIC back-end %s has no device: %s%s%s", nic.name, reason,
-                             nic.why[0] ? "; it is in use because: " : "", nic.why);
+                             nic.why[0] ? "; chosen because " : "", nic.why);
     }
     for (int i = 0; i < count && !device; i++) {
         if (!ep->options->device || !strcmp(ep->options->device, ibv_get_device_name(list[i])))

@@ -67,6 +67,10 @@ struct endpoint {
 /* Sets the environment that the back-ends read; before anything else of the library runs. */
 void endpoint_environment(const struct perf_options *options);
 
+struct gdaki_gpu_ops;
+/* --gpu (an index, a bus id, or NULL for the first) to an index. 0, or an exit code with `why` (PARSE_WHY_SIZE bytes). */
+int endpoint_pick_gpu(const char *wanted, const struct gdaki_gpu_ops *ops, int *index, char *why);
+
 /* 0, or negative errno with why and exit_code set; endpoint_close frees what there is in either case. */
 int endpoint_open(struct endpoint *ep, const struct perf_options *options, const struct perf_plan *plan);
 int endpoint_connect(struct endpoint *ep, const struct endpoint_address *remote);

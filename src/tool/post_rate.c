@@ -124,6 +124,7 @@ static int open_bench(struct post_bench *b)
     size_t dummy = (size_t)b->plan->qps * DUMMY_WORDS * sizeof(uint64_t);
     const char *why = "";
     char load_why[PARSE_WHY_SIZE];
+    int index = 0, rc;
 
     b->gpu = gdaki_gpu_select(NULL, &why);
     if (!b->gpu) {
@@ -135,9 +136,14 @@ static int open_bench(struct post_bench *b)
         tool_error("%s", load_why);
         return TOOL_FAILED;
     }
-    b->gpu->device_name(0, b->gpu_name, sizeof(b->gpu_name));
+    rc = endpoint_pick_gpu(b->options->gpu, b->gpu, &index, load_why);
+    if (rc) {
+        tool_error("%s", load_why);
+        return rc;
+    }
+    b->gpu->device_name(index, b->gpu_name, sizeof(b->gpu_name));
     b->host_rings = b->options->queue_mem && !strcmp(b->options->queue_mem, "host");
-    if (b->k->open(0) || b->k->stream_create(&b->stream) ||
+    if (b->k->open(index) || b->k->stream_create(&b->stream) ||
         b->k->device_alloc(b->plan->qps * sizeof(*b->qps), (void **)&b->qps) || alloc(b, ring, (void **)&b->rings) ||
         alloc(b, ring, (void **)&b->cqes) || alloc(b, dummy, (void **)&b->dummy) ||
         alloc(b, (size_t)b->plan->qps * 128, (void **)&b->records) ||

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "program.h"
 
@@ -96,11 +97,41 @@ static void wrong_option_values(void **state)
         {"perf put-lat --local --window 2", "--window 2"},
         {"perf post-rate somewhere", "'somewhere'"},
         {"perf post-rate --threads 64 -t 32", "--tx-depth 32"},
+        {"perf put-bw --local -s 8,,64", "'8,,64' names no size"},
+        {"perf put-bw --local --seed 9223372036854775808", "--seed: '9223372036854775808'"},
+        {"perf post-rate -g 99", "--gpu: '99' is out of range"},
     };
     (void)state;
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         expect(cases[i].arguments, 2, cases[i].named);
+}
+
+/* What would be ignored is refused: who gives it expects something of it. */
+static void options_without_effect(void **state)
+{
+    static const char *const post_rate[] = {"--local", "--pair", "--port 18515", "--bind 127.0.0.1", "--device softnic0",
+                                            "--nic softnic", "--gid-index 0", "--mtu 1024", "--duration 1", "--warmup 1",
+                                            "--bidirectional", "--inline 8", "--span 4K", "--seed 1", "--window 1",
+                                            "--cq regular", "--mem host", "--verify", "--no-verify", "--floor",
+                                            "--idle 1", "--csv x.csv", "--plot x.svg"};
+    static const char *const server[] = {"--json x.json", "--csv x.csv", "--plot x.svg", "--floor", "--idle 1"};
+    char arguments[128], named[64];
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(post_rate) / sizeof(post_rate[0]); i++) {
+        snprintf(arguments, sizeof(arguments), "perf post-rate %s", post_rate[i]);
+        snprintf(named, sizeof(named), "%.*s has no effect for post-rate", (int)strcspn(post_rate[i], " "), post_rate[i]);
+        expect(arguments, 2, named);
+    }
+    for (size_t i = 0; i < sizeof(server) / sizeof(server[0]); i++) {
+        snprintf(arguments, sizeof(arguments), "perf put-bw %s", server[i]);
+        snprintf(named, sizeof(named), "%.*s has no effect for a server", (int)strcspn(server[i], " "), server[i]);
+        expect(arguments, 2, named);
+    }
+    expect("perf post-rate -s 8,64", 2, "post-rate takes one size");
+    expect("perf put-bw --bind 127.0.0.1 localhost", 2, "--bind has no effect for a client");
+    expect("perf put-bw --local -p 18515", 2, "--port has no effect for both ends");
 }
 
 static void unknown_devices(void **state)
@@ -116,9 +147,56 @@ static void unknown_devices(void **state)
 
 static void unreachable_results(void **state)
 {
+    static const char *const files[] = {"--json /no/such/folder/x.json", "--csv /no/such/folder/x.csv",
+                                        "--plot /no/such/folder/x.svg", "--csv /"};
+    char arguments[128], named[64];
     (void)state;
 
-    expect("perf put-bw --local -s 8 -n 32 --json /no/such/folder/x.json", 3, "cannot write /no/such/folder/x.json");
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        struct outcome o;
+
+        snprintf(arguments, sizeof(arguments), "perf put-bw --local -s 8 -n 32 %s", files[i]);
+        snprintf(named, sizeof(named), "cannot write %s", strchr(files[i], '/'));
+        expect(arguments, 3, named);
+        o = program_run(arguments);
+        if (strstr(o.text, "verified")) /* said before the run, not after it */
+            fail_msg("%s: measured before the file was tried:\n%s", arguments, o.text);
+        free(o.text);
+    }
+    expect("perf post-rate -n 32 --json /no/such/folder/x.json", 3, "cannot write /no/such/folder/x.json");
+    expect("perf put-bw --local -s 8 -n 32 --quiet --csv /dev/full", 3, "cannot write /dev/full: No space left");
+    if (access("/dev/full", W_OK) == 0) {
+        expect("perf put-bw --local -s 8 -n 32 --quiet >/dev/full", 3, NULL);
+        expect("info >/dev/full", 3, NULL);
+    }
+}
+
+/* A file that the check before the run only looks at keeps its content when the run fails. */
+static void old_results_survive(void **state)
+{
+    char path[] = "/tmp/gdaki-test-XXXXXX", arguments[128], text[8] = "";
+    int fd = mkstemp(path);
+    (void)state;
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "old", 3), 3);
+    snprintf(arguments, sizeof(arguments), "perf put-bw --local -s 8 -n 32 -d mlx5_77 --json %s", path);
+    expect(arguments, 2, "mlx5_77");
+    assert_int_equal(pread(fd, text, sizeof(text), 0), 3);
+    assert_string_equal(text, "old");
+    close(fd);
+    unlink(path);
+    expect(arguments, 2, "mlx5_77");
+    assert_int_equal(access(path, F_OK), -1); /* and nothing is left behind where nothing was */
+}
+
+/* With standard descriptors closed, the pair's socket must not become one of them. */
+static void closed_standard_descriptors(void **state)
+{
+    (void)state;
+
+    expect("perf put-bw --pair -s 8 -n 32 --quiet <&-", 0, "yes");
+    expect("perf put-bw --pair -s 8 -n 32 --quiet 2>/dev/null <&- >&- #", 3, NULL);
 }
 
 static void info_says_everything(void **state)
@@ -141,6 +219,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(help_and_version), cmocka_unit_test(wrong_commands),     cmocka_unit_test(wrong_option_values),
         cmocka_unit_test(unknown_devices),  cmocka_unit_test(unreachable_results), cmocka_unit_test(info_says_everything),
+        cmocka_unit_test(options_without_effect), cmocka_unit_test(old_results_survive),
+        cmocka_unit_test(closed_standard_descriptors),
     };
 
     return program_find() ? cmocka_run_group_tests(tests, NULL, NULL) : 77;

@@ -89,7 +89,7 @@ static void size_lists(void **state)
 
 static void bad_size_lists(void **state)
 {
-    static const char *const cases[] = {"", ",", "8,,x", "64..8", "0..8", "8..", "..8", "8..2M", "8;16", "8,2M"};
+    static const char *const cases[] = {"", ",", "8,,x", "8,,64", "8,", ",8", "64..8", "0..8", "8..", "..8", "8..2M", "8;16", "8,2M"};
     struct parse_sizes list = {.count = 42};
     char why[PARSE_WHY_SIZE];
     (void)state;
