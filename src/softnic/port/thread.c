@@ -182,8 +182,10 @@ static void *run(void *arg)
             continue;
         }
         refused = 0;
-        if (clock_ns() - idle_since < IDLE_NS)
+        if (clock_ns() - idle_since < IDLE_NS) {
+            sched_yield(); /* whoever makes work for us may be waiting for this very processor */
             continue;
+        }
         rest(port);
         idle_since = clock_ns();
     }
