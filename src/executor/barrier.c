@@ -16,9 +16,9 @@ static void release(struct ex_block *block, struct ex_barrier *barrier)
     struct ex_thread *list = barrier->waiting, *thread = list;
     unsigned count = 0;
 
-    block->results[0] = barrier->count;
-    block->results[1] = barrier->all;
-    block->results[2] = barrier->any;
+    barrier->results[0] = barrier->count;
+    barrier->results[1] = barrier->all;
+    barrier->results[2] = barrier->any;
     barrier->arrived = barrier->count = barrier->any = 0;
     barrier->all = 1;
     barrier->waiting = NULL;
@@ -63,16 +63,16 @@ int gdaki_cpu_block_barrier(enum gdaki_cpu_barrier_kind kind, int predicate, con
 {
     if (!gdaki_cpu_tls.kernel)
         return predicate;
-    const struct ex_block *block = ex_current()->block;
+    const unsigned *results = ex_current()->block->barriers[0].results;
 
     arrive(0, 0, predicate != 0, "__syncthreads", file, line);
     switch (kind) {
     case GDAKI_CPU_BARRIER_COUNT:
-        return (int)block->results[0];
+        return (int)results[0];
     case GDAKI_CPU_BARRIER_AND:
-        return (int)block->results[1];
+        return (int)results[1];
     case GDAKI_CPU_BARRIER_OR:
-        return (int)block->results[2];
+        return (int)results[2];
     default:
         return 0;
     }

@@ -83,6 +83,7 @@ struct ex_warp {
 struct ex_barrier {
     unsigned arrived, expected; /* expected 0: the whole block */
     unsigned count, all, any;   /* of the predicates */
+    unsigned results[3];        /* of the last round: count, all, any. The next one ends only after all have taken them */
     struct ex_thread *waiting;  /* ring */
 };
 
@@ -97,7 +98,6 @@ struct ex_block {
     uint64_t random;
     uint64_t acquired; /* store buffer: when the block last acquired at GPU or SYS scope */
     struct ex_barrier barriers[EX_BARRIERS];
-    unsigned results[3]; /* of the barrier released last: count, all, any */
     struct ex_thread *threads;
     struct ex_warp *warps;
     void **slots;

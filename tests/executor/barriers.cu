@@ -136,6 +136,27 @@ static void named_barriers_are_apart(void **)
     cudaFree(out);
 }
 
+/* The first half meets at a barrier of its own before the others have taken the count of the block's. */
+__global__ void count_then_named(int *wrong)
+{
+    int count = __syncthreads_count(threadIdx.x < 32);
+
+    if (threadIdx.x < 64)
+        gdaki_cpu_barrier(1, 64, __FILE__, __LINE__);
+    if (count != 32)
+        atomicAdd(wrong, 1);
+}
+
+static void a_result_survives_other_barriers(void **)
+{
+    int *wrong = managed<int>(1);
+
+    count_then_named<<<1, 128>>>(wrong);
+    CHECK(cudaDeviceSynchronize());
+    assert_int_equal(*wrong, 0);
+    cudaFree(wrong);
+}
+
 __global__ void tree(unsigned long long *out)
 {
     __shared__ unsigned long long tile[1024];
@@ -196,6 +217,7 @@ int main()
         cmocka_unit_test(barriers_match_by_number_not_by_place),
         cmocka_unit_test(barriers_reduce),
         cmocka_unit_test(named_barriers_are_apart),
+        cmocka_unit_test(a_result_survives_other_barriers),
         cmocka_unit_test(blocks_of_1024_threads),
         cmocka_unit_test(indices_of_three_dimensions),
     };
