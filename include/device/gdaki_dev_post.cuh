@@ -32,6 +32,8 @@ GDAKI_DEV void gdaki_blueflame_store(struct doca_gpu_dev_verbs_qp *qp, const voi
 /*
  * Announcement by BlueFlame: the first doorbell is the last WQE itself. `wqe` NULL: as it stands in the ring. The leader
  * holds the lock meanwhile; the syncs order its acquire before the lanes' loads, and their stores before its release.
+ * When others have handed over further WQEs and the last slot is the second one of a WQE of two, no WQE begins there:
+ * an ordinary doorbell takes its place.
  */
 template <GDAKI_P_SHARING>
 GDAKI_DEV_SLOW void gdaki_announce_bf(struct gdaki_group g, struct doca_gpu_dev_verbs_qp *qp, uint64_t producer,
@@ -45,10 +47,16 @@ GDAKI_DEV_SLOW void gdaki_announce_bf(struct gdaki_group g, struct doca_gpu_dev_
         locked = gdaki_ring_lock<resource_sharing_mode>(qp, producer);
         if (locked) {
             target = gdaki_ring_target<resource_sharing_mode>(qp, producer);
-            if (gdaki_ring_claim<resource_sharing_mode>(qp, target))
-                gdaki_release_at(scope);
-            else
+            if (!gdaki_ring_claim<resource_sharing_mode>(qp, target)) {
                 target = 0;
+            } else if ((wqe == NULL || target != producer) &&
+                       !gdaki_wqe_slot_holds(qp, target - 1,
+                                             gdaki_load_ring_u64((const uint64_t *)gdaki_wqe_slot(qp, target - 1)))) {
+                gdaki_ring_with_record(qp, target, scope, code_opt);
+                target = 0;
+            } else {
+                gdaki_release_at(scope);
+            }
         }
     }
     target = g.from_leader(target);

@@ -413,9 +413,41 @@ static void blueflame_and_multi(void **)
     });
 }
 
+/* The last WQE handed over takes two slots, so no WQE begins in the last slot: that one must not go to the register. */
+__global__ void two_slots_behind(qp_t qp)
+{
+    const enum doca_gpu_dev_verbs_wqe_ctrl_flags on = DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE;
+    if (threadIdx.x == 0) {
+        uint64_t index = doca_gpu_dev_verbs_reserve_wq_slots(qp, 3);
+        doca_gpu_dev_verbs_wqe_prepare_nop(qp, doca_gpu_dev_verbs_get_wqe_ptr(qp, (uint16_t)index), (uint16_t)index, on);
+        doca_gpu_dev_verbs_wqe_prepare_atomic_ext<DOCA_GPUNETIO_VERBS_ATOMIC_EXT_BYTES_8>(
+            qp, doca_gpu_dev_verbs_get_wqe_ptr(qp, (uint16_t)(index + 1)),
+            doca_gpu_dev_verbs_get_wqe_ptr(qp, (uint16_t)(index + 2)), (uint16_t)(index + 1),
+            DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS, on, 8, MINI_KEY_BE, ~0ull, MINI_KEY_BE, 0, 0, 1, 2, 3, 4);
+        doca_gpu_dev_verbs_mark_wqes_ready(qp, index, index + 2);
+    }
+    __syncwarp();
+    doca_gpu_dev_verbs_submit_bf_warp(qp, 1, doca_gpu_dev_verbs_get_wqe_ptr(qp, 0));
+}
+
+static void blueflame_of_two_slots(void **)
+{
+    mini_nic nic;
+    mini_queue *q = mini_create(&nic, 16, DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF, true);
+    q->frozen = true;
+    two_slots_behind<<<1, 32>>>(q->qp);
+    assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
+    assert_int_equal(q->qp->sq_wqe_pi, 3);
+    assert_int_equal(__builtin_bswap32(q->record[0]), 3);
+    for (int i = 1; i < 8; i++)
+        assert_int_equal(q->reg[i], 0); /* a doorbell is 8 bytes */
+    mini_destroy(&nic);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blueflame_of_two_slots),
         cmocka_unit_test(p_moves_values),        cmocka_unit_test(signals_add_up),
         cmocka_unit_test(get_reads),             cmocka_unit_test(counters_count),
         cmocka_unit_test(hand_built_and_put_mix), cmocka_unit_test(each_thread_by_itself),
