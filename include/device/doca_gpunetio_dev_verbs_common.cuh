@@ -246,11 +246,11 @@ GDAKI_DEV void doca_gpu_dev_verbs_lock(int *lock)
     typedef gdaki_sharing<resource_sharing_mode> sharing;
     if (sharing::exclusive) {
         gdaki_store_u32((uint32_t *)lock, 1, sharing::scope);
-        return;
+    } else {
+        while (gdaki_cas_u32((uint32_t *)lock, 0, 1, sharing::scope) != 0)
+            gdaki_relax();
+        gdaki_fence_acquire(sharing::scope); /* orders the taking before what the lock protects */
     }
-    while (gdaki_cas_u32((uint32_t *)lock, 0, 1, sharing::scope) != 0)
-        gdaki_relax();
-    gdaki_fence_acquire(sharing::scope); /* orders the taking before what the lock protects */
 }
 
 template <GDAKI_P_SHARING>

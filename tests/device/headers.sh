@@ -7,7 +7,9 @@ shift
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 case "$1" in
-*++* | *nvcc*) list=$(cd "$include" && ls common/*.h device/*.cuh ./*.cuh doca_gpunetio_device.h doca_gpunetio_config.h) ;;
+*nvcc*) # seconds each: what users include
+    list=$(cd "$include" && ls common/doca*.h common/gdaki_wqe.h device/doca*.cuh doca_gpunetio_device.h) ;;
+*++*) list=$(cd "$include" && ls common/*.h device/*.cuh ./*.cuh doca_gpunetio_device.h doca_gpunetio_config.h) ;;
 *) list=$(cd "$include" && ls common/*.h doca_gpunetio_config.h) ;;
 esac
 case "$1" in

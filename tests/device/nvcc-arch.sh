@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# nvcc-arch.sh <nvcc> <architecture> <source> <include folder>: compiles for one architecture, no warning allowed. An
-# architecture that this toolkit does not know is a skip.
+# nvcc-arch.sh <nvcc> <architecture> <source> <include folder> [option...]: compiles for one architecture, no warning
+# allowed. An architecture that this toolkit does not know is a skip.
 out=$(mktemp) || exit 1
 trap 'rm -f "$out"' EXIT
 if ! "$1" --list-gpu-code | grep -qx "sm_$2"; then
@@ -9,4 +9,6 @@ if ! "$1" --list-gpu-code | grep -qx "sm_$2"; then
     exit 77
 fi
 # Device code alone: the host pass is the same for all, and device.nvcc.headers makes it.
-"$1" -std=c++17 -cubin -arch="sm_$2" -Xptxas -O0 -Werror all-warnings -I "$4" "$3" -o "$out"
+nvcc=$1 arch=$2 source=$3 include=$4
+shift 4
+"$nvcc" -std=c++17 -cubin -arch="sm_$arch" -Xptxas -O0 -Werror all-warnings -I "$include" "$@" "$source" -o "$out"
