@@ -41,6 +41,7 @@ enum {
 #define SN_BURST_BYTES   (256u << 10) /* payload of one burst, default */
 #define SN_TURN_BYTES    (512u << 10) /* bytes that one QP may send in a turn */
 #define SN_MISMATCH_NS   10000000ull  /* how long a slot may lag behind its doorbell */
+#define SN_CONNECT_NS    2000000000ull /* how long a doorbell may come before its queue is connected */
 
 /* ---- small containers ---------------------------------------------------------------------------------------- */
 
@@ -185,6 +186,7 @@ struct sn_tx {
     uint32_t reads;     /* outstanding reads and atomics */
     bool stop;          /* an entry failed: fetch nothing more */
     bool rnr_wait, waiting_cq;
+    bool unconnected;   /* the first WQE flushed ends in SN_FAULT_STATE */
     uint8_t retries, rnr_retries; /* left */
 };
 
@@ -242,7 +244,7 @@ struct sn_qp {
     struct sn_uar_object *uar;
     struct sn_qp *uar_next, *wait_next;
     struct sn_cq *waits_on;
-    struct sn_timer timer;   /* acknowledgement timeout, or RNR wait */
+    struct sn_timer timer;   /* acknowledgement timeout, or RNR wait; before RTS: a doorbell that came early */
     uint32_t timer_una;      /* una when the timer was armed: the deadline moves lazily */
     struct sn_rx_burst *rx_first, **rx_last; /* the first waits for a copy, the others for it */
     uint32_t rx_count;

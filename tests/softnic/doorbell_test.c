@@ -4,6 +4,7 @@
  * each posted WQE runs once, in order.
  */
 #include "harness.h"
+#include "softnic/exec/fault.h"
 
 struct fixture {
     struct world w;
@@ -329,6 +330,87 @@ static void test_before_rts(void **state)
     world_close(&w);
 }
 
+/* Rung on a queue that nobody connects: whoever waits for it gets an error that says so, and not before its time. */
+static void test_never_connected(void **state)
+{
+    static const enum sn_qp_state last[] = {SN_QP_RST, SN_QP_INIT, SN_QP_RTR};
+    (void)state;
+    for (unsigned k = 0; k < 6; k++) {
+        struct world w;
+        struct end a;
+        struct options o = defaults;
+        struct sn_qp_error error;
+        o.no_record = k >= 3;
+        world_open(&w, &o);
+        end_open(&a, &w, 0, &o);
+        struct sn_qp_params p = {.rwe = true, .mtu = 3, .remote_qpn = a.qpn};
+        memcpy(p.path.dgid, sn_nic_get_config(a.nic)->gid[0], 16);
+        if (last[k % 3] != SN_QP_RST)
+            assert_int_equal(sn_qp_modify(a.nic, a.qpn, SN_QP_INIT, &p, SN_QPF_RWE), 0);
+        if (last[k % 3] == SN_QP_RTR)
+            assert_int_equal(
+                sn_qp_modify(a.nic, a.qpn, SN_QP_RTR, &p, SN_QPF_MTU | SN_QPF_RCV_PSN | SN_QPF_REMOTE | SN_QPF_PATH), 0);
+        struct wr wr = wr_write(&a, &a, 0, 4096, 8);
+        uint32_t i = post(&a, &wr);
+        post(&a, &wr);
+        world_pass(&w, 1900000000, 50000000);
+        expect_none(&a);
+        assert_int_equal(end_state(&a), last[k % 3]);
+        world_pass(&w, 300000000, 50000000);
+        assert_int_equal(end_state(&a), SN_QP_ERR);
+        expect_error(&a, i, SN_SYND_LOCAL_QP_OP);
+        expect_error(&a, i + 1, SN_SYND_FLUSH);
+        assert_int_equal(sn_qp_query(a.nic, a.qpn, NULL, NULL, NULL, &error), 0);
+        assert_int_equal(error.vendor_err_synd, SN_VENDOR_FAULT + SN_FAULT_STATE);
+        /* Reset: what is rung now is told likewise; connected, the queue works as any other. */
+        assert_int_equal(sn_qp_modify(a.nic, a.qpn, SN_QP_RST, NULL, 0), 0);
+        world_pass(&w, 3000000000, 50000000);
+        assert_int_equal(end_state(&a), SN_QP_RST);
+        a.pi = 0;
+        post(&a, &wr);
+        world_pass(&w, 2200000000, 50000000);
+        assert_int_equal(end_state(&a), SN_QP_ERR);
+        expect_error(&a, 0, SN_SYND_LOCAL_QP_OP);
+        end_reconnect(&a, &a);
+        expect_none(&a);
+        a.ci = 0;
+        end_close(&a);
+        world_close(&w);
+    }
+}
+
+/* A queue that is only waiting for its connection, beside one that rings the same register, is left alone. */
+static void test_neighbour_of_unconnected(void **state)
+{
+    struct world w;
+    struct end a, b, idle;
+    struct options o = defaults;
+    (void)state;
+    world_open(&w, &o);
+    end_open(&a, &w, 0, &o);
+    end_open(&b, &w, 1, &o);
+    o.share_uar = a.uar.index;
+    end_open(&idle, &w, 0, &o);
+    ends_connect(&a, &b);
+    struct sn_qp_params p = {.rwe = true, .mtu = 3, .remote_qpn = b.qpn};
+    memcpy(p.path.dgid, sn_nic_get_config(b.nic)->gid[0], 16);
+    assert_int_equal(sn_qp_modify(idle.nic, idle.qpn, SN_QP_INIT, &p, SN_QPF_RWE), 0);
+    assert_int_equal(sn_qp_modify(idle.nic, idle.qpn, SN_QP_RTR, &p, SN_QPF_MTU | SN_QPF_RCV_PSN | SN_QPF_REMOTE | SN_QPF_PATH), 0);
+    struct wr wr = wr_write(&a, &b, 0, 0, 8);
+    for (int k = 0; k < 4; k++) {
+        expect_none(&a);
+        uint32_t i = post(&a, &wr);
+        world_pass(&w, 1000000000, 50000000);
+        expect_ok(&a, i);
+    }
+    assert_int_equal(end_state(&idle), SN_QP_RTR);
+    expect_none(&idle);
+    end_close(&idle);
+    end_close(&a);
+    end_close(&b);
+    world_close(&w);
+}
+
 /* A register that has been cold for long, among 500 others, and registers used in turn. */
 static void test_many_registers(void **state)
 {
@@ -373,6 +455,7 @@ int main(void)
         cmocka_unit_test(test_same_value_again),
         cmocka_unit_test(test_index_wrap),
         cmocka_unit_test(test_full_big_ring),
+        cmocka_unit_test(test_never_connected), cmocka_unit_test(test_neighbour_of_unconnected),
         cmocka_unit_test(test_before_rts),
         cmocka_unit_test(test_many_registers),
     };

@@ -20,6 +20,7 @@ enum sn_fault {
     SN_FAULT_ACCESS,      /* key without the access flag */
     SN_FAULT_RANGE,       /* beyond the key's range */
     SN_FAULT_MEMORY,      /* the copy engine failed */
+    SN_FAULT_STATE,       /* posted to a queue that nobody connects */
     SN_FAULT_COUNT
 };
 

@@ -162,6 +162,13 @@ static void heat(struct sn_uar_object *uar)
     uar->hot = true;
 }
 
+/* A doorbell may come before RTS, but not for ever: nobody else would tell the kernel that waits. */
+static void expect_connection(struct sn_qp *qp)
+{
+    if (qp->state < SN_QP_RTS && !sn_timer_armed(&qp->timer))
+        sn_timer_arm(&qp->port->wheel, &qp->timer, sn_port_now(qp->port) + SN_CONNECT_NS);
+}
+
 static void ring(struct sn_qp *qp)
 {
     qp->sq.doorbell = true;
@@ -176,7 +183,7 @@ static void hint(struct sn_uar_object *uar, enum sn_reg_kind kind, uint64_t valu
     if (!sn_doorbell_parse(value, &db))
         return; /* QPN 0 */
     qp = sn_qp_find(uar->nic, db.qpn);
-    if (qp == NULL || qp->uar != uar || qp->attr.no_sq || qp->state == SN_QP_RST)
+    if (qp == NULL || qp->uar != uar || qp->attr.no_sq)
         return;
     if (qp->attr.no_send_record != (kind == SN_REG_DBRLESS))
         return;
@@ -190,6 +197,7 @@ static void hint(struct sn_uar_object *uar, enum sn_reg_kind kind, uint64_t valu
     __builtin_prefetch(qp->sq.ring + (qp->sq.fetched & (qp->sq.blocks - 1)) * SN_WQE_BB);
     if (!qp->send_cq->gpu)
         __builtin_prefetch(sn_cq_slot(qp->send_cq, qp->send_cq->assigned), 1);
+    expect_connection(qp);
     ring(qp);
 }
 
@@ -216,10 +224,12 @@ unsigned sn_uar_look(struct sn_uar_object *uar)
             if (qp->sq.doorbell)
                 continue; /* will be looked at anyway, after what its hint announced */
             if (qp->sq.record != NULL && sn_state_reads_record(qp->state) &&
-                sn_ahead((uint16_t)sn_swap32(sn_load_acquire32(qp->sq.record)), qp->sq.fetched, qp->sq.blocks) != 0)
+                sn_ahead((uint16_t)sn_swap32(sn_load_acquire32(qp->sq.record)), qp->sq.fetched, qp->sq.blocks) != 0) {
+                expect_connection(qp);
                 ring(qp);
-            else if (qp->sq.gpu_record)
+            } else if (qp->sq.gpu_record) {
                 ring(qp);
+            }
         }
     }
     if (taken != 0)
@@ -229,7 +239,7 @@ unsigned sn_uar_look(struct sn_uar_object *uar)
     return taken;
 }
 
-/* Under RST to INIT: what the registers still hold for this queue belongs to its former life. */
+/* At a move to RST and from it: what the registers still hold for this queue belongs to its former life. */
 void sn_uar_forget(struct sn_uar_object *uar, uint32_t qpn)
 {
     for (int kind = 0; kind < 2; kind++) {

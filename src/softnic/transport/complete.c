@@ -101,6 +101,14 @@ void sn_rc_fail(struct sn_qp *qp, struct sn_entry *e, uint8_t syndrome, uint8_t 
 
 static void flush_entry(struct sn_qp *qp, const struct sn_wqe *w)
 {
+    if (qp->tx.unconnected) {
+        const uint8_t syndrome = sn_fault_syndrome(SN_FAULT_STATE), vendor = SN_VENDOR_FAULT + SN_FAULT_STATE;
+
+        qp->tx.unconnected = false;
+        sn_qp_error_note(qp, false, syndrome, vendor, w->opcode, w->index);
+        send_cqe(qp, w, syndrome, vendor);
+        return;
+    }
     if (w->ce != SN_CE_ON_FIRST_ERROR)
         send_cqe(qp, w, SN_SYND_FLUSH, SN_VENDOR_FLUSH);
 }

@@ -364,10 +364,17 @@ static int to_rtr(struct sn_qp *qp)
     return 0;
 }
 
+static void to_init(struct sn_qp *qp)
+{
+    sn_timer_cancel(&qp->port->wheel, &qp->timer);
+    sn_sq_reset(qp);
+}
+
 static void to_rts(struct sn_qp *qp)
 {
     struct sn_tx *tx = &qp->tx;
 
+    sn_timer_cancel(&qp->port->wheel, &qp->timer);
     tx->psn = tx->una = qp->params.snd_psn;
     tx->retries = qp->params.retry_count;
     tx->rnr_retries = qp->params.rnr_retry;
@@ -381,6 +388,10 @@ static void to_rst(struct sn_qp *qp)
     struct sn_tx *tx = &qp->tx;
 
     quiet(qp);
+    if (qp->uar != NULL)
+        sn_uar_forget(qp->uar, qp->qpn); /* a doorbell from now on is a mistake, and is told */
+    qp->sq.has_hint = qp->sq.doorbell = false;
+    qp->sq.fetched = qp->sq.posted = qp->sq.hint = qp->sq.mirrored = 0;
     *tx = (struct sn_tx){.table = tx->table};
     qp->rx = (struct sn_rx){.kind = SN_KIND_COUNT, .wqe = qp->rx.wqe, .rd = qp->rx.rd, .rd_mask = qp->rx.rd_mask};
     if (qp->rx.rd != NULL)
@@ -398,7 +409,7 @@ static int run_transition(struct sn_qp *qp, enum sn_qp_state to)
     if (to == SN_QP_RST)
         to_rst(qp);
     else if (to == SN_QP_INIT && from == SN_QP_RST)
-        sn_sq_reset(qp);
+        to_init(qp);
     else if (to == SN_QP_RTR)
         ret = to_rtr(qp);
     else if (to == SN_QP_RTS && from == SN_QP_RTR)

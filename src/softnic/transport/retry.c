@@ -99,6 +99,11 @@ void sn_rc_timer(struct sn_timer *timer)
 {
     struct sn_qp *qp = (struct sn_qp *)((char *)timer - offsetof(struct sn_qp, timer));
 
+    if (qp->state < SN_QP_RTS) { /* armed by a doorbell: the queue is still not connected */
+        qp->tx.unconnected = true;
+        sn_qp_error_enter(qp);
+        return;
+    }
     if (qp->tx.rnr_wait) {
         qp->tx.rnr_wait = false;
         sn_qp_activate(qp);
