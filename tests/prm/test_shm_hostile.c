@@ -297,6 +297,14 @@ static struct enemy befriend_and_open(const struct setup *s)
     return e;
 }
 
+static bool others_wait(struct enemy *e, int flooder)
+{
+    bool wait = false;
+    for (int i = 0; i < 3; i++)
+        wait |= i != flooder && taken(&e[i]) != e[i].tx.tail;
+    return wait;
+}
+
 /* One peer's ring is full and does not hold up another's: whichever connection is the older one. Nobody else drives. */
 static void a_flood_starves_nobody(void **state)
 {
@@ -312,11 +320,10 @@ static void a_flood_starves_nobody(void **state)
         for (int i = 0; i < 3; i++)
             if (i != flooder)
                 commit_nothing(&e[i]);
-        for (int turn = 0; turn < 3; turn++)
+        /* A turn may find the lock taken by the wire's helper and do nothing, so turns are not counted. */
+        while (others_wait(e, flooder) && taken(&e[flooder]) < e[flooder].tx.tail)
             softnic_drive();
-        for (int i = 0; i < 3; i++)
-            if (i != flooder)
-                assert_int_equal(taken(&e[i]), e[i].tx.tail);
+        assert_false(others_wait(e, flooder));
         assert_true(taken(&e[flooder]) < e[flooder].tx.tail);
         while (taken(&e[flooder]) < e[flooder].tx.tail)
             softnic_drive();
