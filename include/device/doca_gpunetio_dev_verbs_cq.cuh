@@ -120,6 +120,21 @@ GDAKI_DEV int gdaki_poll_collapsed(struct doca_gpu_dev_verbs_cq *cq, uint64_t in
     return index < done ? 0 : EBUSY;
 }
 
+/*
+ * A WQE of two slots completes with the index of its first. So where everything below `index` is done (a look at a
+ * collapsed CQ said so: `done`), `index` is done too if it is the second slot of the WQE before it. The slot is read once
+ * for each `done`; when somebody has reused it meanwhile, later completions tell.
+ */
+GDAKI_DEV bool gdaki_second_slot_done(const struct doca_gpu_dev_verbs_qp *qp, uint64_t index, uint64_t done, uint64_t *looked)
+{
+    if (index == 0 || done != index || *looked == done)
+        return false;
+    *looked = done;
+    gdaki_fence_acquire(DOCA_GPUNETIO_VERBS_SYNC_SCOPE_SYS); /* orders the CQE before the slot of the WQE it tells of */
+    uint64_t ctrl = gdaki_load_ring_u64(gdaki_wqe_slot(qp, index - 1));
+    return gdaki_wqe_slot_holds(qp, index - 1, ctrl) && (gdaki_bswap32((uint32_t)(ctrl >> 32)) & 0x3f) > 4;
+}
+
 /* *next: where cqe_ci may move on success; left at 0 when it is already past `index`. */
 template <GDAKI_P_SHARING>
 GDAKI_DEV int gdaki_poll(struct doca_gpu_dev_verbs_cq *cq, uint64_t index, bool collapsed, uint64_t *next)
@@ -246,13 +261,18 @@ GDAKI_DEV int doca_priv_gpu_dev_verbs_poll_cq_collapsed_at(struct doca_gpu_dev_v
                                                            struct doca_gpu_dev_verbs_cq *cq, uint64_t cons_index,
                                                            uint64_t *new_cqe_ci)
 {
-    uint64_t next = 0;
-    int status;
-    (void)qp;
-    if (cons_index == 0)
-        status = gdaki_cq_failed(cq) ? -EIO : 0;
-    else
-        status = gdaki_poll_until<resource_sharing_mode>(cq, cons_index - 1, true, 0, &next);
+    uint64_t next = 0, looked = 0;
+    int status = gdaki_cq_failed(cq) ? -EIO : 0;
+    while (cons_index != 0) {
+        status = gdaki_poll<resource_sharing_mode>(cq, cons_index - 1, true, &next);
+        if (status == EBUSY && qp != NULL && gdaki_second_slot_done(qp, cons_index - 1, next, &looked)) {
+            next = cons_index;
+            status = 0;
+        }
+        if (status != EBUSY)
+            break;
+        gdaki_relax();
+    }
     *new_cqe_ci = next != 0 ? next : gdaki_index_load<resource_sharing_mode>(&cq->cqe_ci);
     return status;
 }

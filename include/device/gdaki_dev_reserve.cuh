@@ -13,6 +13,18 @@
 #include "gdaki_dev_group.cuh"
 #include "gdaki_dev_ring.cuh"
 
+/* One look at a queue's CQ for WQE slot `index`, also the second slot of a WQE of two. `looked`: 0 before the first look. */
+template <GDAKI_P_SHARING>
+GDAKI_DEV int gdaki_poll_slot(struct doca_gpu_dev_verbs_qp *qp, uint64_t index, bool collapsed, uint64_t *next,
+                              uint64_t *looked)
+{
+    int status = gdaki_poll<resource_sharing_mode>(&qp->cq_sq, index, collapsed, next);
+    if (status != EBUSY || !collapsed || !gdaki_second_slot_done(qp, index, *next, looked))
+        return status;
+    *next = index + 1;
+    return 0;
+}
+
 /*
  * Waits for a WQE, announcing on `qp`, and on `also` where not NULL (its completions can depend on that queue). 0, -EIO,
  * or EBUSY past the deadline (0: none).
@@ -23,11 +35,11 @@ GDAKI_DEV_SLOW int gdaki_wait_index(struct doca_gpu_dev_verbs_qp *qp, uint64_t i
 {
     struct doca_gpu_dev_verbs_cq *cq = &qp->cq_sq;
     bool collapsed = gdaki_cq_is_collapsed(cq);
-    uint64_t next;
+    uint64_t next, looked = 0;
 
     gdaki_check_poll(cq, index);
     for (;;) {
-        int status = gdaki_poll<resource_sharing_mode>(cq, index, collapsed, &next);
+        int status = gdaki_poll_slot<resource_sharing_mode>(qp, index, collapsed, &next, &looked);
         if (status == 0)
             gdaki_consume<resource_sharing_mode>(cq, next);
         if (status != EBUSY || gdaki_expired(deadline_ns))
@@ -43,11 +55,11 @@ template <GDAKI_P_SHARING, GDAKI_P_HANDLER>
 GDAKI_DEV_SLOW int gdaki_wait_slot_slow(struct doca_gpu_dev_verbs_qp *qp, uint64_t last, uint64_t deadline_ns,
                                         struct doca_gpu_dev_verbs_qp *also)
 {
-    uint64_t ring = qp->sq_wqe_num, next;
+    uint64_t ring = qp->sq_wqe_num, next, looked = 0;
     struct gdaki_check_watch watch = {};
     bool collapsed = gdaki_cq_is_collapsed(&qp->cq_sq);
     for (;;) {
-        int status = gdaki_poll<resource_sharing_mode>(&qp->cq_sq, last - ring, collapsed, &next);
+        int status = gdaki_poll_slot<resource_sharing_mode>(qp, last - ring, collapsed, &next, &looked);
         if (status == 0)
             gdaki_consume<resource_sharing_mode>(&qp->cq_sq, next);
         if (status != EBUSY || gdaki_expired(deadline_ns))
@@ -90,11 +102,11 @@ GDAKI_DEV_INLINE uint64_t gdaki_reserve(struct doca_gpu_dev_verbs_qp *qp, uint64
     uint64_t first = gdaki_index_fetch_add<resource_sharing_mode>(&qp->sq_rsvd_index, n);
     if ((code_opt & DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_AVAILABILITY_CHECK) != 0) {
 #ifdef GDAKI_CPU
-        uint64_t next, last = first + n - 1;
+        uint64_t next, looked = 0, last = first + n - 1;
         if (last >= qp->sq_wqe_num)
             gdaki_check_overwrite(qp, last,
-                                  gdaki_poll<resource_sharing_mode>(&qp->cq_sq, last - qp->sq_wqe_num,
-                                                                    gdaki_cq_is_collapsed(&qp->cq_sq), &next));
+                                  gdaki_poll_slot<resource_sharing_mode>(qp, last - qp->sq_wqe_num,
+                                                                         gdaki_cq_is_collapsed(&qp->cq_sq), &next, &looked));
 #endif
         return first;
     }

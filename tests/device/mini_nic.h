@@ -168,6 +168,8 @@ static inline bool mini_execute(mini_nic *nic, mini_queue *q, const uint8_t *wqe
         mini_check_key(q, wqe + 52);
         memcpy((void *)mini_be64(wqe + 56), &old, 8);
         break;
+    case 0x14: /* masked compare-swap: only that it takes two slots matters here */
+        break;
     case 0x0f: {
         mini_queue *other = mini_find_cq(nic, mini_be32(wqe + 28));
         if (other == NULL)
@@ -218,7 +220,7 @@ static inline int mini_turn(mini_nic *nic, mini_queue *q)
     uint64_t ahead = q->frozen ? 0 : mini_ahead(q);
     int work = 0;
     q->announcements += ahead != 0;
-    for (; ahead > 0; ahead--) {
+    for (uint64_t end = q->done + ahead; q->done < end;) {
         uint8_t *wqe = q->ring + 64 * (q->done & (q->qp->sq_wqe_num - 1));
         uint8_t ctrl[64];
         memcpy(ctrl, wqe, 64);

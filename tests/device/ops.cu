@@ -444,10 +444,54 @@ static void blueflame_of_two_slots(void **)
     mini_destroy(&nic);
 }
 
+/*
+ * WQEs of two slots on a collapsed CQ: the CQE carries the first slot's index, and both are free. Bounded waits, so that a
+ * hang is a failure with a name.
+ */
+__global__ void masked_swaps(qp_t qp, int *status)
+{
+    const enum doca_gpu_dev_verbs_wqe_ctrl_flags on = DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE;
+    int result = 0;
+    for (int i = 0; i < 5 && result == 0; i++) {
+        uint64_t index = doca_gpu_dev_verbs_reserve_wq_slots(qp, 2);
+        doca_gpu_dev_verbs_wqe_prepare_atomic_ext<DOCA_GPUNETIO_VERBS_ATOMIC_EXT_BYTES_8>(
+            qp, doca_gpu_dev_verbs_get_wqe_ptr(qp, (uint16_t)index), doca_gpu_dev_verbs_get_wqe_ptr(qp, (uint16_t)(index + 1)),
+            (uint16_t)index, DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS, on, 8, MINI_KEY_BE, 8, MINI_KEY_BE, 0, 0, 1, 2, 3, 4);
+        doca_gpu_dev_verbs_mark_wqes_ready(qp, index, index + 1);
+        __syncwarp();
+        if (threadIdx.x == blockDim.x - 1)
+            doca_gpu_dev_verbs_submit(qp, index + 2);
+        if (i == 0)
+            result = doca_gpu_dev_verbs_wait_bounded(qp, index + 1, 2000000000);
+        if (i == 2)
+            result = doca_gpu_dev_verbs_poll_cq_collapsed_at(qp, index + 2);
+    }
+    status[threadIdx.x] = result != 0 ? result : doca_gpu_dev_verbs_wait(qp);
+}
+
+static void two_slots_on_a_collapsed_cq(void **)
+{
+    for (unsigned lanes : {1u, 8u}) {
+        mini_nic nic;
+        mini_queue *q = mini_create(&nic, 2 * lanes, DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB, true);
+        int *status = (int *)mini_alloc(sizeof(int) * 32);
+        mini_start(&nic);
+        masked_swaps<<<1, lanes>>>(q->qp, status);
+        assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
+        mini_stop(&nic);
+        for (unsigned t = 0; t < lanes; t++)
+            assert_int_equal(status[t], 0);
+        assert_int_equal(q->done, 10 * lanes);
+        assert_int_equal(mini_violations(&nic), 0);
+        cudaFreeHost(status);
+        mini_destroy(&nic);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blueflame_of_two_slots),
+        cmocka_unit_test(two_slots_on_a_collapsed_cq), cmocka_unit_test(blueflame_of_two_slots),
         cmocka_unit_test(p_moves_values),        cmocka_unit_test(signals_add_up),
         cmocka_unit_test(get_reads),             cmocka_unit_test(counters_count),
         cmocka_unit_test(hand_built_and_put_mix), cmocka_unit_test(each_thread_by_itself),
