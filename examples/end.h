@@ -28,6 +28,7 @@
 #include <vector>
 
 #include <cuda_runtime.h>
+#include <gdaki/info.h>
 #include <gdaki/verbs.h>
 
 #include "doca_gpunetio_host.h"
@@ -35,22 +36,24 @@
 namespace example
 {
 
-[[noreturn]] inline void die(const char *what, int code)
+[[noreturn]] inline void die(const char *what, const char *why)
 {
-    fprintf(stderr, "error: %s (%d)\n", what, code);
+    fprintf(stderr, "error: %s: %s\n", what, why);
     exit(3);
 }
+
+[[noreturn]] inline void die(const char *what, int code) { die(what, strerror(code)); }
 
 inline void check(doca_error_t status, const char *what)
 {
     if (status != DOCA_SUCCESS)
-        die(what, (int)status);
+        die(what, gdaki_host_last_error()); /* what was attempted, on which object, with which value */
 }
 
 inline void check(cudaError_t status, const char *what)
 {
     if (status != cudaSuccess)
-        die(cudaGetErrorString(status), (int)status), (void)what;
+        die(what, cudaGetErrorString(status));
 }
 
 #define EXAMPLE_CHECK(call) example::check((call), #call)
@@ -80,13 +83,14 @@ struct options {
     exit(2);
 }
 
-inline unsigned long number(const char *program, const char *option, const char *text, unsigned long max)
+inline unsigned long number(const char *program, const char *option, const char *text, unsigned long max,
+                            unsigned long min = 1)
 {
     char *end = nullptr;
     unsigned long value = strtoul(text, &end, 10);
 
-    if (text[0] < '0' || text[0] > '9' || *end || value < 1 || value > max) {
-        fprintf(stderr, "error: %s '%s': expected a number from 1 to %lu\n", option, text, max);
+    if (text[0] < '0' || text[0] > '9' || *end || value < min || value > max) {
+        fprintf(stderr, "error: %s '%s': expected a number from %lu to %lu\n", option, text, min, max);
         usage(program);
     }
     return value;
@@ -114,7 +118,7 @@ inline options parse(int argc, char **argv, options o = options())
         } else if (!strcmp(a, "-d")) {
             o.nic = value;
         } else if (!strcmp(a, "-g")) {
-            o.gpu = (int)number(argv[0], a, value, 1024) - 1;
+            o.gpu = (int)number(argv[0], a, value, 1023, 0);
         } else if (!strcmp(a, "-p")) {
             o.port = (int)number(argv[0], a, value, 65535);
         } else if (!strcmp(a, "-s")) {
@@ -151,8 +155,10 @@ inline void send_all(int fd, const void *data, size_t size)
 
 inline void receive_all(int fd, void *data, size_t size)
 {
-    if (recv(fd, data, size, MSG_WAITALL) != (ssize_t)size)
-        die("the other end is gone", errno);
+    ssize_t got = recv(fd, data, size, MSG_WAITALL);
+
+    if (got != (ssize_t)size)
+        die("receiving from the other end", got < 0 ? strerror(errno) : "it has closed the connection");
 }
 
 /* Both ends come to this point. */
@@ -163,7 +169,7 @@ inline void meet(int fd)
     send_all(fd, &byte, 1);
     receive_all(fd, &byte, 1);
     if (byte != 'm')
-        die("unexpected message", byte);
+        die("receiving from the other end", "it is no example of this kind");
 }
 
 inline int accept_client(int port)
@@ -193,8 +199,9 @@ inline int reach_server(const char *host, int port)
     hints.ai_family = AF_INET;
     hints.ai_socktype = SOCK_STREAM;
     snprintf(service, sizeof(service), "%d", port);
-    if (getaddrinfo(host, service, &hints, &list))
-        die("resolving the server's name", errno);
+    int rc = getaddrinfo(host, service, &hints, &list);
+    if (rc)
+        die(host, gai_strerror(rc));
     for (int tries = 0; tries < 200 && fd < 0; tries++) { /* it may be starting */
         fd = socket(AF_INET, SOCK_STREAM, 0);
         if (connect(fd, list->ai_addr, list->ai_addrlen)) {
@@ -337,7 +344,7 @@ struct end {
         send_all(channel, &out, sizeof(out));
         receive_all(channel, &remote, sizeof(remote));
         if (be32toh(remote.magic) != 0x67646578)
-            die("the other end is no example of this kind", (int)remote.magic);
+            die("receiving from the other end", "it is no example of this kind");
         remote.addr = be64toh(remote.addr);
         for (uint32_t *field : {&remote.rkey, &remote.qpn, &remote.lid, &remote.ethernet, &remote.mtu})
             *field = be32toh(*field);
@@ -401,6 +408,21 @@ struct end {
         doca_verbs_ah_attr_destroy(ah);
     }
 
+    /* What went wrong on the queues, as far as they know. */
+    void describe()
+    {
+        struct doca_gpu_verbs_qp *queues[] = {queue ? queue->qp_gverbs : group->qp_main.qp_gverbs,
+                                              group ? group->qp_companion.qp_gverbs : nullptr};
+
+        for (struct doca_gpu_verbs_qp *q : queues) {
+            struct doca_gpu_verbs_qp_error_info info = {};
+
+            if (q && doca_gpu_verbs_query_last_error(q, &info) == DOCA_SUCCESS && info.has_error)
+                fprintf(stderr, "error: queue: syndrome 0x%02x, vendor syndrome 0x%02x, WQE %d\n", (unsigned)info.syndrome,
+                        (unsigned)info.vendor_err_synd, info.wqe_counter);
+        }
+    }
+
     /* Waits for the kernel in `stream`, ringing doorbells for it where the CPU has to; returns the kernel's status. */
     int finish()
     {
@@ -408,8 +430,11 @@ struct end {
         for (;;) {
             cudaError_t state = cudaStreamQuery(stream);
 
-            if (state == cudaSuccess)
+            if (state == cudaSuccess) {
+                if (*status != 0)
+                    describe();
                 return *status;
+            }
             if (state != cudaErrorNotReady)
                 check(state, "kernel");
             for (struct doca_gpu_verbs_qp *q : proxied)

@@ -63,8 +63,9 @@ int main(int argc, char **argv)
         int status = e.finish();
         double seconds = (double)(times[1] - times[0]) / 1e9;
 
-        printf("%u puts of %zu bytes in %.6f s: %.0f messages/s, %.3f GB/s\n", o.iterations, o.size, seconds,
-               o.iterations / seconds, (double)o.iterations * (double)o.size / seconds / 1e9);
+        if (status == 0)
+            printf("%u puts of %zu bytes in %.6f s: %.0f messages/s, %.3f GB/s\n", o.iterations, o.size, seconds,
+                   o.iterations / seconds, (double)o.iterations * (double)o.size / seconds / 1e9);
         example::meet(channel);
         example::meet(channel); /* the other end has looked at its memory */
         return status;
