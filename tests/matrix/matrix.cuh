@@ -20,7 +20,7 @@ using gdaki_test::world;
 static const char *const op_names[OP_COUNT] = {
     "put", "p", "get", "signal", "put_signal", "p_signal", "put_counter", "p_counter", "put_signal_counter",
     "signal_counter", "get_counter", "write", "write_2", "write_inline", "read", "fetch_add", "compare_swap",
-    "masked_fetch_add_4", "masked_fetch_add_8", "masked_compare_swap_4", "nop", "dump"};
+    "masked_fetch_add_4", "masked_fetch_add_8", "masked_compare_swap_4", "masked_compare_swap_8", "nop", "dump"};
 
 /* What an operation does to memory, by kind. */
 static bool puts_source(enum op op)
@@ -79,8 +79,10 @@ static const struct shape shapes[] = {
     GT_SHAPE(GPU, GPU, WARP, 2, 64, 1),
 };
 
-static bool applies(const struct shape &shape, enum op op)
+static bool applies(const struct shape &shape, enum op op, bool collapsed)
 {
+    if (op == OP_MASKED_COMPARE_SWAP_8 && !collapsed)
+        return false; /* polling a regular CQ by index takes one CQE a slot */
     if (!shape.warp)
         return true;
     /* Warp scope exists for these; the others are thread scope by definition. */
@@ -146,6 +148,8 @@ static uint64_t word_after(enum op op, uint64_t slot)
         return before + 7;
     case OP_MASKED_COMPARE_SWAP_4:
         return (before & 0xffffffffff00ff00ull) | (0x11223344 & 0x00ff00ff);
+    case OP_MASKED_COMPARE_SWAP_8:
+        return (before & 0xff00ff00ff00ff00ull) | (0x1122334455667788ull & 0x00ff00ff00ff00ffull);
     default:
         return before;
     }
@@ -168,7 +172,8 @@ static bool check_slot(const bench &b, enum op op, uint64_t slot)
     }
     if (!same("word", slot, ((uint64_t *)b.words.data)[slot], word_after(op, slot)))
         return false;
-    const bool atomic8 = op == OP_FETCH_ADD || op == OP_COMPARE_SWAP || op == OP_MASKED_FETCH_ADD_8;
+    const bool atomic8 = op == OP_FETCH_ADD || op == OP_COMPARE_SWAP || op == OP_MASKED_FETCH_ADD_8 ||
+                         op == OP_MASKED_COMPARE_SWAP_8;
     return !atomic8 || same("old value", slot, ((uint64_t *)b.fetched.data)[slot], word_before(slot));
 }
 
@@ -219,7 +224,7 @@ static void run_shape(world &w, bench &b, const struct shape &shape, const queue
     const int threads = shape.blocks * shape.threads;
     for (int o = 0; o < OP_COUNT; ++o) {
         job.op = (enum op)o;
-        if (!applies(shape, job.op))
+        if (!applies(shape, job.op, options.collapsed))
             continue;
         /* At least three wraps of every ring over the operations of a shape; one here for the small shapes. */
         job.iterations = threads >= 32 ? 3 : 40;

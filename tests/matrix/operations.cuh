@@ -31,6 +31,7 @@ enum op {
     OP_MASKED_FETCH_ADD_4,
     OP_MASKED_FETCH_ADD_8,
     OP_MASKED_COMPARE_SWAP_4,
+    OP_MASKED_COMPARE_SWAP_8, /* two slots, one CQE: on collapsed CQs only */
     OP_NOP,
     OP_DUMP,
     OP_COUNT
@@ -64,7 +65,8 @@ template <enum doca_gpu_dev_verbs_resource_sharing_mode sharing, enum doca_gpu_d
           enum doca_gpu_dev_verbs_nic_handler handler>
 __device__ static inline uint64_t by_hand(struct doca_gpu_dev_verbs_qp *qp, const struct job &job, uint64_t slot)
 {
-    const uint64_t index = doca_gpu_dev_verbs_reserve_wq_slots<sharing>(qp, 1);
+    const uint32_t slots = job.op == OP_MASKED_COMPARE_SWAP_8 ? 2 : 1;
+    const uint64_t index = doca_gpu_dev_verbs_reserve_wq_slots<sharing>(qp, slots);
     struct doca_gpu_dev_verbs_wqe *wqe = doca_gpu_dev_verbs_get_wqe_ptr(qp, (uint16_t)index);
     const enum doca_gpu_dev_verbs_wqe_ctrl_flags flags = DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE;
     const uint64_t source = job.source.addr + slot * SLOT_BYTES, target = job.target.addr + slot * SLOT_BYTES;
@@ -111,6 +113,12 @@ __device__ static inline uint64_t by_hand(struct doca_gpu_dev_verbs_qp *qp, cons
             job.words.key, fetched, job.fetched.key, 0, 0, 0x11223344, doca_gpu_dev_verbs_bswap32((uint32_t)slot + 1),
             0x00ff00ff, 0xffffffff);
         break;
+    case OP_MASKED_COMPARE_SWAP_8:
+        doca_gpu_dev_verbs_wqe_prepare_atomic_ext<DOCA_GPUNETIO_VERBS_ATOMIC_EXT_BYTES_8>(
+            qp, wqe, doca_gpu_dev_verbs_get_wqe_ptr(qp, (uint16_t)(index + 1)), (uint16_t)index,
+            DOCA_GPUNETIO_IB_MLX5_OPCODE_ATOMIC_MASKED_CS, flags, word, job.words.key, fetched, job.fetched.key, 0, 0,
+            0x1122334455667788ull, doca_gpu_dev_verbs_bswap64(slot + 1), 0x00ff00ff00ff00ffull, ~0ull);
+        break;
     case OP_NOP:
         doca_gpu_dev_verbs_wqe_prepare_nop(qp, wqe, (uint16_t)index, flags);
         break;
@@ -118,9 +126,9 @@ __device__ static inline uint64_t by_hand(struct doca_gpu_dev_verbs_qp *qp, cons
         doca_gpu_dev_verbs_wqe_prepare_dump(qp, wqe, (uint16_t)index, flags, source, job.source.key, SLOT_BYTES);
         break;
     }
-    doca_gpu_dev_verbs_mark_wqes_ready<sharing>(qp, index, index);
-    doca_gpu_dev_verbs_submit<sharing, sync, handler>(qp, index + 1);
-    return index;
+    doca_gpu_dev_verbs_mark_wqes_ready<sharing>(qp, index, index + slots - 1);
+    doca_gpu_dev_verbs_submit<sharing, sync, handler>(qp, index + slots);
+    return index; /* what its CQE carries */
 }
 
 /* One operation through the one-sided functions. Returns the ticket; counters have none: the queue is waited for whole. */
