@@ -191,12 +191,29 @@ GDAKI_DEV void doca_gpu_dev_verbs_ring_proxy(struct doca_gpu_dev_verbs_qp *qp, u
 /* ---- submit --------------------------------------------------------------------------------------------------------- */
 
 /*
+ * No WQE more than a ring past the announced ones can be right, since its slot is not free, and no NIC would take it: a
+ * wait for it would never end. So the queue is stopped, as by a reservation that no ring can hold.
+ */
+template <GDAKI_P_SHARING>
+GDAKI_DEV bool gdaki_refuse_submission(struct doca_gpu_dev_verbs_qp *qp, uint64_t prod_index)
+{
+    uint64_t announced = gdaki_index_load<resource_sharing_mode>(&qp->sq_wqe_pi);
+    if (prod_index <= announced || prod_index - announced <= qp->sq_wqe_num || gdaki_cq_failed(&qp->cq_sq))
+        return false; /* on a queue in error indices run on, and nothing is announced */
+    gdaki_check_submission(qp, prod_index, announced);
+    gdaki_cq_fail(&qp->cq_sq, GDAKI_ERROR_SOFTWARE, prod_index - 1);
+    return true;
+}
+
+/*
  * All variants: everything below prod_index counts as handed over; unless SKIP_DB_RINGING, it is announced, together with
  * what others have handed over. On a queue in error nothing is rung.
  */
 template <GDAKI_P_SHARING>
 GDAKI_DEV bool gdaki_submit_rings(struct doca_gpu_dev_verbs_qp *qp, uint64_t prod_index, uint32_t code_opt)
 {
+    if (gdaki_refuse_submission<resource_sharing_mode>(qp, prod_index))
+        return false;
     gdaki_publish_submitted<resource_sharing_mode>(qp, prod_index);
     return (code_opt & DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING) == 0 && !gdaki_cq_failed(&qp->cq_sq);
 }

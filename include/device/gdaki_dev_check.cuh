@@ -133,6 +133,14 @@ static inline void gdaki_check_reservation(struct doca_gpu_dev_verbs_qp *qp, uin
                                qp->sq_num, (unsigned long long)count, qp->sq_wqe_num);
 }
 
+static inline void gdaki_check_submission(struct doca_gpu_dev_verbs_qp *qp, uint64_t producer, uint64_t announced)
+{
+    if (gdaki_check_first(&qp->cq_sq, GDAKI_CHECK_TOO_MANY))
+        gdaki_cpu_check_report("QP 0x%x: submit(%llu) posts beyond the ring of %u: WQEs up to %llu only are announced; the "
+                               "queue is stopped",
+                               qp->sq_num, (unsigned long long)producer, qp->sq_wqe_num, (unsigned long long)announced);
+}
+
 /* Availability was not checked, by request: is the slot of `last` still in use? `status`: a look at its last user. */
 static inline void gdaki_check_overwrite(struct doca_gpu_dev_verbs_qp *qp, uint64_t last, int status)
 {
@@ -192,6 +200,9 @@ GDAKI_DEV void gdaki_check_highest(struct doca_gpu_dev_verbs_qp *, uint64_t)
 {
 }
 GDAKI_DEV void gdaki_check_reservation(struct doca_gpu_dev_verbs_qp *, uint64_t)
+{
+}
+GDAKI_DEV void gdaki_check_submission(struct doca_gpu_dev_verbs_qp *, uint64_t, uint64_t)
 {
 }
 GDAKI_DEV bool gdaki_check_stuck(struct doca_gpu_dev_verbs_qp *, struct gdaki_check_watch *, uint64_t)

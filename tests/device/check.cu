@@ -115,6 +115,15 @@ __global__ void beyond_the_ring(qp_t qp, int *out)
     }
 }
 
+/* A producer index that the ring cannot hold, for instance a byte count taken for an index. */
+__global__ void far_submit(qp_t qp, int *out)
+{
+    uint64_t index = doca_gpu_dev_verbs_reserve_wq_slots(qp, 1);
+    build_nop(qp, index, ON);
+    doca_gpu_dev_verbs_submit(qp, 1000000);
+    *out = doca_gpu_dev_verbs_poll_cq_at(&qp->cq_sq, index);
+}
+
 typedef void (*kernel)(qp_t qp, int *out);
 
 static void run(kernel k, unsigned threads, bool collapsed, bool frozen, int expected, const char *words)
@@ -154,6 +163,7 @@ static void posting_beyond_the_ring(void **)
 {
     run(too_many, 1, false, false, -EIO, "65 slots does not fit in a ring of 64");
     run(overwrite, 32, false, true, 0, "posts beyond the ring of 64");
+    run(far_submit, 1, false, false, -EIO, "submit(1000000) posts beyond the ring of 64");
     run(beyond_the_ring, 128, false, false, -EIO, "posts beyond the ring of 64");
 }
 
