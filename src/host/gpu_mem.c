@@ -22,8 +22,10 @@ static int alloc_device(struct doca_gpu_open *gpu, struct gpu_allocation *a, siz
     size_t room = alignment > 256 ? alignment : 0;
     int err;
 
-    if (a->size > SIZE_MAX - room)
+    if (a->size > SIZE_MAX - room) {
+        a->refused = "size and alignment overflow";
         return -ENOMEM;
+    }
     err = gpu->ops->alloc(gpu->device, a->size + room, &a->base);
     if (err != 0)
         return err;
@@ -39,8 +41,10 @@ static int alloc_host(struct doca_gpu_open *gpu, struct gpu_allocation *a, size_
     void *device = NULL;
     int err;
 
-    if (size < a->size || posix_memalign(&a->base, alignment > page ? alignment : page, size) != 0)
+    if (size < a->size || posix_memalign(&a->base, alignment > page ? alignment : page, size) != 0) {
+        a->refused = "no such host memory";
         return -ENOMEM;
+    }
     memset(a->base, 0, size);
     err = gpu->ops->host_register(a->base, size, 0, &device);
     if (err != 0) {
@@ -135,9 +139,11 @@ doca_error_t doca_gpu_mem_alloc(doca_gpu_t *gpu_dev, size_t size, size_t alignme
     a->size = size;
     err = place(gpu, a, alignment == 0 ? host_page_size() : alignment, mtype);
     if (err != 0) {
+        const char *why = a->refused != NULL ? a->refused : gpu->ops->last_error();
+
         free(a);
         return HOST_ERR(error_of(err), "allocating %zu bytes of memory type %d on GPU %s: %s (%s)", size, (int)mtype,
-                        gpu->bus_id, strerror(-err), gpu->ops->last_error());
+                        gpu->bus_id, strerror(-err), why);
     }
     pthread_mutex_lock(&gpu->lock);
     a->next = gpu->allocations;
@@ -216,10 +222,9 @@ doca_error_t doca_gpu_get_dmabuf_fd(doca_gpu_t *gpu_dev, void *memptr_gpu, size_
     if (gpu_dev->type == DOCA_GPU_LIB_TYPE_SDK)
         return SDK_CALL(gpu, doca_gpu_dmabuf_fd, gpu_dev->sdk, memptr_gpu, size, dmabuf_fd);
     gpu = gpu_dev->open;
-    if (!gpu->dmabuf_supported) {
-        HOST_LOG(LOG_INFO, "GPU %s (%s) exports no DMA-BUF", gpu->bus_id, gpu->ops->name);
-        return DOCA_ERROR_NOT_SUPPORTED;
-    }
+    if (!gpu->dmabuf_supported)
+        return HOST_ERR(DOCA_ERROR_NOT_SUPPORTED, "exporting a DMA-BUF of %zu bytes at %p: GPU %s (%s) exports none", size,
+                        memptr_gpu, gpu->bus_id, gpu->ops->name);
     err = gpu->ops->dmabuf_fd(memptr_gpu, size, &fd);
     if (err != 0)
         return HOST_ERR(DOCA_ERROR_NOT_SUPPORTED, "exporting a DMA-BUF of %zu bytes at %p on GPU %s: %s", size, memptr_gpu,

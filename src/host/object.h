@@ -28,6 +28,7 @@ struct gpu_allocation {
     size_t size;
     enum memory_placement placement;
     void *gdr; /* mapping of MEMORY_DEVICE_MAPPED on cuda */
+    const char *refused; /* why it could not be made; NULL: the GPU's own text says it */
     struct gpu_allocation *next;
 };
 

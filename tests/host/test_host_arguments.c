@@ -69,6 +69,29 @@ static void error_texts(void **state)
     assert_non_null(strstr(gdaki_host_last_error(), "size 16 is above the device's 8"));
 }
 
+/* A failure without a text of its own must not show that of an earlier one. */
+static void stale_error_texts(void **state)
+{
+    static const enum doca_gpu_mem_type types[] = {DOCA_GPU_MEM_TYPE_GPU, DOCA_GPU_MEM_TYPE_GPU_CPU, DOCA_GPU_MEM_TYPE_CPU_GPU};
+    static const size_t sizes[] = {SIZE_MAX - 100, (size_t)1 << 60};
+    doca_gpu_t *g = NULL;
+    void *p, *q;
+    int fd;
+
+    (void)state;
+    for (unsigned i = 0; i < 6; i++) {
+        FAILS(doca_gpu_create("12:34:56:78", &g), DOCA_ERROR_INITIALIZATION);
+        FAILS(doca_gpu_mem_alloc(gpu, sizes[i % 2], 4096, types[i / 2], &p, &q), DOCA_ERROR_NO_MEMORY);
+        assert_null(strstr(gdaki_host_last_error(), "12:34:56:78"));
+        assert_null(strstr(gdaki_host_last_error(), "()"));
+    }
+    OK(doca_gpu_mem_alloc(gpu, 4096, 4096, DOCA_GPU_MEM_TYPE_GPU, &p, NULL));
+    FAILS(doca_gpu_create("12:34:56:78", &g), DOCA_ERROR_INITIALIZATION);
+    FAILS(doca_gpu_get_dmabuf_fd(gpu, p, 4096, &fd), DOCA_ERROR_NOT_SUPPORTED);
+    assert_non_null(strstr(gdaki_host_last_error(), "DMA-BUF"));
+    OK(doca_gpu_mem_free(gpu, p));
+}
+
 static void gpu_memory(void **state)
 {
     void *p = NULL, *c = NULL;
@@ -571,7 +594,7 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        CASE(gpu_handles), CASE(error_texts),           CASE(gpu_memory),        CASE(devices_and_umems),
+        CASE(gpu_handles), CASE(stale_error_texts), CASE(error_texts),           CASE(gpu_memory),        CASE(devices_and_umems),
         CASE(init_attributes),       CASE(state_attributes),  CASE(address_handles),
         CASE(shared_receive_queues), CASE(device_attributes), CASE(exported_queues),
         CASE(high_level_attributes),
