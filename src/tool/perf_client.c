@@ -65,18 +65,6 @@ static int receive_result(struct client *c, struct round_result *result)
     return rc ? rc : round_result_read(result, &r, c->oob->why);
 }
 
-/* The peer is gone. A queue that has failed meanwhile tells more than the closed connection does. */
-static int lost_peer(struct client *c, const struct round *round, const struct round_result *mine)
-{
-    char why[1200];
-
-    if (!mine->error)
-        return perf_give_up(c->oob, TOOL_FAILED, c->oob->why);
-    snprintf(why, sizeof(why), "%s of %" PRIu64 " B failed: %s; %s", parse_word_name(perf_tests, c->plan->test),
-             round->size, mine->text, c->oob->why);
-    return perf_give_up(c->oob, TOOL_FAILED, why);
-}
-
 /* One round at both ends; `mine` and `theirs` are filled. 0, or an exit code after giving up. */
 static int run_round(struct client *c, const struct round *round, struct round_result *mine,
                      struct round_result *theirs)
@@ -95,7 +83,7 @@ static int run_round(struct client *c, const struct round *round, struct round_r
     if (rc)
         return perf_give_up(c->oob, c->ep->exit_code, c->ep->why);
     if (oob_send(c->oob, OOB_DONE, NULL, 0) || receive_result(c, theirs))
-        return lost_peer(c, round, mine);
+        return perf_lost_peer(c->oob, c->plan, round, mine);
     if (round_verify(c->ep, round, true, mine))
         return perf_give_up(c->oob, c->ep->exit_code, c->ep->why);
     if (mine->error || theirs->error) {

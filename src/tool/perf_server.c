@@ -26,6 +26,18 @@ int perf_give_up(struct oob *oob, int exit_code, const char *why)
     return exit_code ? exit_code : TOOL_FAILED;
 }
 
+int perf_lost_peer(struct oob *oob, const struct perf_plan *plan, const struct round *round,
+                   const struct round_result *mine)
+{
+    char why[1200];
+
+    if (!mine->error)
+        return perf_give_up(oob, TOOL_FAILED, oob->why);
+    snprintf(why, sizeof(why), "%s of %" PRIu64 " B failed: %s; %s", parse_word_name(perf_tests, plan->test), round->size,
+             mine->text, oob->why);
+    return perf_give_up(oob, TOOL_FAILED, why);
+}
+
 static int receive_plan(struct server *s)
 {
     uint8_t payload[2048];
@@ -93,7 +105,7 @@ static int serve_round(struct server *s, const struct round *round)
     if (rc)
         return perf_give_up(s->oob, s->ep->exit_code, s->ep->why);
     if (oob_receive(s->oob, OOB_DONE, NULL, 0, 0, NULL))
-        return perf_give_up(s->oob, TOOL_FAILED, s->oob->why);
+        return perf_lost_peer(s->oob, &s->plan, round, &result);
     if (round_verify(s->ep, round, false, &result))
         return perf_give_up(s->oob, s->ep->exit_code, s->ep->why);
     if (send_result(s, &result))

@@ -138,6 +138,18 @@ static void floors_stand_beside(void **state)
     json_decref(root);
 }
 
+/* All of it is run, in as many rounds as that takes: each compares the whole span. And the seed can be given again. */
+static void long_warmup(void **state)
+{
+    json_t *root = run_verified("perf put-bw --local -s 8 -n 32 --span 4K --warmup 300000", 1);
+    json_t *row = json_array_get(json_object_get(root, "rows"), 0);
+    (void)state;
+
+    assert_int_equal(json_integer_value(json_object_get(row, "bytes_checked")), 3 * 4096);
+    assert_true(json_integer_value(json_object_get(root, "seed")) >= 0);
+    json_decref(root);
+}
+
 static void unverified_runs_say_so(void **state)
 {
     struct outcome o = program_run("perf put-bw --local -s 8 -n 32 --no-verify --quiet --csv -");
@@ -256,7 +268,7 @@ int main(void)
         cmocka_unit_test(each_scope_and_sharing),
         cmocka_unit_test(other_options),
         cmocka_unit_test(floors_stand_beside),
-        cmocka_unit_test(unverified_runs_say_so),
+        cmocka_unit_test(long_warmup), cmocka_unit_test(unverified_runs_say_so),
         cmocka_unit_test(pictures),
         cmocka_unit_test(posting_rate),
         cmocka_unit_test(server_and_client),
