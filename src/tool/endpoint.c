@@ -2,6 +2,7 @@
 /* Opening and closing one end; queues and their connection are in endpoint_queues.c. */
 #include "endpoint.h"
 
+#include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -61,7 +62,7 @@ int endpoint_pick_gpu(const char *wanted, const struct gdaki_gpu_ops *ops, int *
         snprintf(why, PARSE_WHY_SIZE, "the GPU back-end %s has no device", ops->name);
         return TOOL_FAILED;
     }
-    if (wanted && strchr(wanted, ':')) {
+    if (wanted && (strchr(wanted, ':') || !isdigit((unsigned char)wanted[0]))) { /* also "cpu", the executor's other name */
         if (!ops->device_by_bus_id(wanted, index))
             return TOOL_OK;
         snprintf(why, PARSE_WHY_SIZE, "--gpu: no device of the back-end %s has the bus id '%s'", ops->name, wanted);

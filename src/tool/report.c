@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tool.h"
@@ -146,22 +147,29 @@ static int write_csv(const struct report *r, FILE *out)
     return 0;
 }
 
-/* Opens what is there without touching it; what is not there is made and taken away again. */
-static int check_file(const char *path)
+/* A file that is there is opened without touching it, one that is not there is made and taken away again. */
+static int try_file(const char *path)
 {
-    int flags = O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, rc; /* a FIFO without a reader yet: ENXIO, not a wait */
-    bool made = false;
-    int fd = open(path, flags);
+    struct stat st;
+    bool there = stat(path, &st) == 0;
+    int fd, rc;
 
-    if (fd < 0 && errno == ENOENT) {
-        fd = open(path, flags | O_CREAT | O_EXCL, 0666);
-        made = fd >= 0;
-    }
-    rc = fd >= 0 || errno == ENXIO ? 0 : -errno;
+    /* Opening a pipe and closing it would tell its reader that there is nothing to come. */
+    if (there && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return access(path, W_OK) ? -errno : 0;
+    fd = open(path, O_WRONLY | O_CLOEXEC | (there ? 0 : O_CREAT | O_EXCL), 0666);
+    rc = fd >= 0 ? 0 : -errno;
     if (fd >= 0)
         close(fd);
-    if (made)
+    if (fd >= 0 && !there)
         unlink(path);
+    return rc;
+}
+
+static int check_file(const char *path)
+{
+    int rc = try_file(path);
+
     if (rc)
         tool_error("cannot write %s: %s", path, strerror(-rc));
     return rc;

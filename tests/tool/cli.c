@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -141,6 +142,9 @@ static void unknown_devices(void **state)
     expect("perf put-bw --local -s 8 -n 32 -d mlx5_77", 2, "--device: 'mlx5_77' is no device");
     expect("perf put-bw --local -s 8 -n 32 -g 99", 2, "--gpu: '99' is out of range");
     expect("perf put-bw --local -s 8 -n 32 -g 00:ff:00.0", 2, "bus id '00:ff:00.0'");
+    expect("perf put-bw --local -s 8 -n 32 -g -1", 2, "bus id '-1'");
+    expect("perf put-bw --local -s 8 -n 32 -g cpu7", 2, "bus id 'cpu7'");
+    expect("perf put-bw --local -s 8 -n 32 -g cpu", 0, "yes"); /* the executor's name for itself */
     expect("perf put-bw --local -s 8 -n 32 -x 200", 2, "--gid-index: 200 is not set");
     expect("perf put-bw --pair -s 8 -n 32 -d mlx5_77", 2, "--device: 'mlx5_77' is no device");
 }
@@ -190,6 +194,24 @@ static void old_results_survive(void **state)
     assert_int_equal(access(path, F_OK), -1); /* and nothing is left behind where nothing was */
 }
 
+/* A pipe's reader gets the results, not an end before they come. */
+static void results_into_a_pipe(void **state)
+{
+    char path[] = "/tmp/gdaki-test-XXXXXX", fifo[64], arguments[512];
+    (void)state;
+
+    assert_non_null(mkdtemp(path));
+    snprintf(fifo, sizeof(fifo), "%s/fifo", path);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    snprintf(arguments, sizeof(arguments), "-c '%s perf put-bw --local -s 8 -n 32 --quiet --csv %s >/dev/null & timeout 60 cat %s'",
+             program, fifo, fifo);
+    struct outcome o = command_run("sh", arguments);
+    assert_non_null(strstr(o.text, "size_bytes"));
+    free(o.text);
+    unlink(fifo);
+    rmdir(path);
+}
+
 /* With standard descriptors closed, the pair's socket must not become one of them. */
 static void closed_standard_descriptors(void **state)
 {
@@ -220,7 +242,7 @@ int main(void)
         cmocka_unit_test(help_and_version), cmocka_unit_test(wrong_commands),     cmocka_unit_test(wrong_option_values),
         cmocka_unit_test(unknown_devices),  cmocka_unit_test(unreachable_results), cmocka_unit_test(info_says_everything),
         cmocka_unit_test(options_without_effect), cmocka_unit_test(old_results_survive),
-        cmocka_unit_test(closed_standard_descriptors),
+        cmocka_unit_test(closed_standard_descriptors), cmocka_unit_test(results_into_a_pipe),
     };
 
     return program_find() ? cmocka_run_group_tests(tests, NULL, NULL) : 77;
