@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -99,6 +100,7 @@ static struct child start(void)
     if (!c.pid) {
         signal(SIGABRT, child_fails);
         alarm(100);
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind, not even a stopped child */
         close(pair[0]);
         setenv("CMOCKA_TEST_ABORT", "1", 1); /* a failed assertion aborts instead of jumping */
         serve(pair[1], true);
@@ -255,7 +257,10 @@ static void a_stopped_peer_is_an_error(void **state)
     struct rig_qp q;
     struct rig_address peer;
     connect_impatiently(c.socket, &r, &q, &peer, true);
+    int status;
     assert_int_equal(kill(c.pid, SIGSTOP), 0);
+    assert_int_equal(waitpid(c.pid, &status, WUNTRACED), c.pid); /* until then its threads may still answer */
+    assert_true(WIFSTOPPED(status));
     rig_post_rdma(&q, RIG_WRITE, &peer, HALF, 0, HALF);
     expect_retry_exceeded(&q);
     assert_int_equal(kill(c.pid, SIGKILL), 0);
