@@ -8,6 +8,7 @@
 
 #include "softnic/engine.h"
 #include "softnic/exec/atomic.h"
+#include "softnic/exec/order.h"
 
 static struct sn_rd_slot *slot_at(struct sn_qp *qp, uint32_t n)
 {
@@ -73,9 +74,17 @@ static uint8_t opcode_of(uint8_t kind)
     }
 }
 
-/* In host memory: atomic beside the CPUs too, although only the NIC's own atomics are promised (IBV_ATOMIC_HCA). */
-static uint64_t change_host(const struct sn_atomic_args *op, void *addr)
+/*
+ * In host memory: atomic beside the CPUs too, although only the NIC's own atomics are promised (IBV_ATOMIC_HCA). Like the
+ * payload (sn_dma_copy) it is not judged by TSan, which does not see how kernels' doorbells and CQEs order it; programs
+ * that poll the word itself are told.
+ */
+static SN_UNJUDGED uint64_t change_host(const struct sn_atomic_args *op, void *addr)
 {
+#ifdef SN_TSAN
+    __tsan_acquire(addr);
+    __tsan_release(addr);
+#endif
     if (op->size == 8) {
         uint64_t *word = addr, old = __atomic_load_n(word, __ATOMIC_ACQUIRE);
         while (!__atomic_compare_exchange_n(word, &old, sn_atomic_result(op, old), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
