@@ -58,6 +58,7 @@
  *   void gdaki_store_mmio_u64(uint64_t *reg, uint64_t v);               relaxed, SYS, to a device register
  *   void gdaki_store_seg(void *p, uint64_t w0, uint64_t w1);            weak, 16 bytes aligned
  *   uint64_t gdaki_load_ring_u64(const void *p);                        reads back what gdaki_store_seg stored
+ *   uint64_t gdaki_peek_ring_u64(const void *p);                        the same for a slot that may be in reuse: judge the value
  *   uint64_t gdaki_fetch_add_u64 / gdaki_fetch_max_u64 (uint64_t *p, uint64_t v, int scope);   relaxed
  *   uint32_t gdaki_fetch_add_u32(uint32_t *p, uint32_t v, int scope);   relaxed
  *   void gdaki_max_u64(uint64_t *p, uint64_t v, int scope);             relaxed, no result

@@ -131,7 +131,7 @@ GDAKI_DEV bool gdaki_second_slot_done(const struct doca_gpu_dev_verbs_qp *qp, ui
         return false;
     *looked = done;
     gdaki_fence_acquire(DOCA_GPUNETIO_VERBS_SYNC_SCOPE_SYS); /* orders the CQE before the slot of the WQE it tells of */
-    uint64_t ctrl = gdaki_load_ring_u64(gdaki_wqe_slot(qp, index - 1));
+    uint64_t ctrl = gdaki_peek_ring_u64(gdaki_wqe_slot(qp, index - 1));
     return gdaki_wqe_slot_holds(qp, index - 1, ctrl) && (gdaki_bswap32((uint32_t)(ctrl >> 32)) & 0x3f) > 4;
 }
 

@@ -93,6 +93,11 @@ GDAKI_FN uint64_t gdaki_load_ring_u64(const void *p)
     return v;
 }
 
+GDAKI_FN uint64_t gdaki_peek_ring_u64(const void *p)
+{
+    return gdaki_load_ring_u64(p);
+}
+
 GDAKI_FN void gdaki_store_seg(void *p, uint64_t w0, uint64_t w1)
 {
     asm volatile("st.cs.v2.u64 [%0], {%1, %2};" : : "l"(p), "l"(w0), "l"(w1) : "memory");
