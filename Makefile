@@ -12,7 +12,7 @@ BUILD_IN = JOBS=$(JOBS) scripts/build.sh
 CONFIGURE = scripts/configure.sh
 RUN_TESTS = JOBS=$(JOBS) scripts/run-tests.sh
 SANITIZERS = asan ubsan tsan
-SANITIZE_asan = address
+SANITIZE_asan = address,undefined
 SANITIZE_ubsan = undefined
 SANITIZE_tsan = thread
 

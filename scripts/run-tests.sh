@@ -18,7 +18,7 @@ suppress() { [ ! -f "$here/$1" ] || printf ':suppressions=%s' "$here/$1"; }
 sanitize=$(sed -n 's/^GDAKI_SANITIZE:STRING=//p' "$build/CMakeCache.txt" 2>/dev/null)
 case $sanitize in
 *address*)
-    export ASAN_OPTIONS="strict_string_checks=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
+    export ASAN_OPTIONS="strict_string_checks=1:allocator_may_return_null=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
     LSAN_OPTIONS="print_suppressions=0$(suppress lsan.supp)${LSAN_OPTIONS:+:$LSAN_OPTIONS}"
     export LSAN_OPTIONS ;;
 *thread*)

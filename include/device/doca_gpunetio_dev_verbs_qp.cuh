@@ -191,16 +191,21 @@ GDAKI_DEV void doca_gpu_dev_verbs_ring_proxy(struct doca_gpu_dev_verbs_qp *qp, u
 /* ---- submit --------------------------------------------------------------------------------------------------------- */
 
 /*
- * No WQE more than a ring past the announced ones can be right, since its slot is not free, and no NIC would take it: a
- * wait for it would never end. So the queue is stopped, as by a reservation that no ring can hold.
+ * No WQE more than a ring past the completed or announced ones can be right, since its slot is not free, and no NIC would
+ * take it: a wait for it would never end. So the queue is stopped, as by a reservation that no ring can hold. Both indices
+ * may lag behind what other threads have just done, hence a second ring of grace.
  */
 template <GDAKI_P_SHARING>
 GDAKI_DEV bool gdaki_refuse_submission(struct doca_gpu_dev_verbs_qp *qp, uint64_t prod_index)
 {
-    uint64_t announced = gdaki_index_load<resource_sharing_mode>(&qp->sq_wqe_pi);
-    if (prod_index <= announced || prod_index - announced <= qp->sq_wqe_num || gdaki_cq_failed(&qp->cq_sq))
+    uint64_t known = gdaki_index_load<resource_sharing_mode>(&qp->sq_wqe_pi);
+    if (prod_index <= known || prod_index - known <= qp->sq_wqe_num)
+        return false;
+    uint64_t done = gdaki_index_load<resource_sharing_mode>(&qp->cq_sq.cqe_ci);
+    known = done > known ? done : known;
+    if (prod_index - known <= 2ull * qp->sq_wqe_num || prod_index <= known || gdaki_cq_failed(&qp->cq_sq))
         return false; /* on a queue in error indices run on, and nothing is announced */
-    gdaki_check_submission(qp, prod_index, announced);
+    gdaki_check_submission(qp, prod_index, known);
     gdaki_cq_fail(&qp->cq_sq, GDAKI_ERROR_SOFTWARE, prod_index - 1);
     return true;
 }

@@ -71,9 +71,9 @@ GDAKI_DEV_SLOW struct gdaki_group_share gdaki_group_sum(uint32_t mask, uint32_t 
 
 GDAKI_DEV struct gdaki_group_share gdaki_group_prefix(const struct gdaki_group &g, uint64_t count)
 {
-    if (!g.all(count == 1))
+    if (!g.all(count == g.from_leader(count)))
         return gdaki_group_sum(g.mask, g.rank, count);
-    struct gdaki_group_share share = {g.rank, g.size};
+    struct gdaki_group_share share = {g.rank * count, g.size * count}; /* as a rule all have the same */
     return share;
 }
 
