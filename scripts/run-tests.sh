@@ -22,7 +22,7 @@ case $sanitize in
     LSAN_OPTIONS="print_suppressions=0$(suppress lsan.supp)${LSAN_OPTIONS:+:$LSAN_OPTIONS}"
     export LSAN_OPTIONS ;;
 *thread*)
-    TSAN_OPTIONS="halt_on_error=1:second_deadlock_stack=1$(suppress tsan.supp)${TSAN_OPTIONS:+:$TSAN_OPTIONS}"
+    TSAN_OPTIONS="halt_on_error=1:allocator_may_return_null=1:second_deadlock_stack=1$(suppress tsan.supp)${TSAN_OPTIONS:+:$TSAN_OPTIONS}"
     export TSAN_OPTIONS ;;
 esac
 case $sanitize in
