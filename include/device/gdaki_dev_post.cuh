@@ -117,7 +117,8 @@ GDAKI_DEV_INLINE uint64_t gdaki_post_alone(struct doca_gpu_dev_verbs_qp *qp, uin
 
 /*
  * The same for all lanes of a group; counts may differ. The group's WQEs are numbered through, lane by lane, and cut into
- * runs of at most a ring, also in the middle of a lane's. Returns each lane's own last index.
+ * runs of at most a ring, also in the middle of a lane's. Returns each lane's own last index, or GDAKI_TICKET_NONE when the
+ * queue failed before all of the lane's WQEs were posted; those in front may have been made.
  */
 template <GDAKI_P_SHARING, GDAKI_P_HANDLER, class Make>
 GDAKI_DEV_INLINE uint64_t gdaki_post_group(const struct gdaki_group &g, struct doca_gpu_dev_verbs_qp *qp, uint64_t n,
@@ -130,8 +131,8 @@ GDAKI_DEV_INLINE uint64_t gdaki_post_group(const struct gdaki_group &g, struct d
         if (g.leads())
             first = gdaki_reserve<resource_sharing_mode, nic_handler>(qp, run, code_opt, also);
         first = g.from_leader(first);
-        if (first == GDAKI_TICKET_NONE)
-            return GDAKI_TICKET_NONE;
+        if (first == GDAKI_TICKET_NONE) /* lanes that were done with earlier runs keep their tickets */
+            return own + n <= base ? last : GDAKI_TICKET_NONE;
         uint64_t lo = own > base ? own : base, hi = own + n < base + run ? own + n : base + run;
         for (uint64_t i = lo; i < hi; i++) {
             last = first + (i - base);
