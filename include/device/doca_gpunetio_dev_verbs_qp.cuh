@@ -160,8 +160,7 @@ GDAKI_DEV void doca_gpu_dev_verbs_ring_bf(struct doca_gpu_dev_verbs_qp *qp, stru
     asm volatile("cp.async.bulk.commit_group;" : : : "memory");
     asm volatile("cp.async.bulk.wait_group.read 0;" : : : "memory");
 #else
-    for (uint32_t lane = 0; lane < GDAKI_BF_LANES; lane++)
-        gdaki_blueflame_store(qp, wqe_ptr, lane);
+    gdaki_blueflame_store_alone(qp, wqe_ptr);
 #endif
 }
 
@@ -174,10 +173,9 @@ GDAKI_DEV void doca_gpu_dev_verbs_ring_bf_warp(struct doca_gpu_dev_verbs_qp *qp,
         gdaki_release_at(gdaki_widen(qp, sync_scope));
     g.sync();
     if (g.size >= GDAKI_BF_LANES)
-        gdaki_blueflame_store(qp, wqe_ptr, g.rank);
+        gdaki_blueflame_store(g, qp, wqe_ptr);
     else if (g.leads())
-        for (uint32_t lane = 0; lane < GDAKI_BF_LANES; lane++)
-            gdaki_blueflame_store(qp, wqe_ptr, lane);
+        gdaki_blueflame_store_alone(qp, wqe_ptr);
     g.sync();
 }
 

@@ -22,11 +22,26 @@
 
 #define GDAKI_BF_LANES 8u /* lanes that store a 64-byte WQE in one instruction */
 
-/* Lanes with rank 0..7 store 8 bytes each, one instruction, so that the register sees one 64-byte write. */
-GDAKI_DEV void gdaki_blueflame_store(struct doca_gpu_dev_verbs_qp *qp, const void *wqe, uint32_t rank)
+/* One thread stores all eight words. */
+GDAKI_DEV void gdaki_blueflame_store_alone(struct doca_gpu_dev_verbs_qp *qp, const void *wqe)
 {
-    if (rank < GDAKI_BF_LANES)
-        gdaki_store_mmio_u64(qp->sq_db + rank, gdaki_load_ring_u64((const uint64_t *)wqe + rank));
+    uint64_t word[GDAKI_BF_LANES];
+    for (uint32_t i = 0; i < GDAKI_BF_LANES; i++)
+        word[i] = gdaki_load_ring_u64((const uint64_t *)wqe + i);
+    for (uint32_t i = 0; i < GDAKI_BF_LANES; i++)
+        gdaki_store_mmio_u64(qp->sq_db + i, word[i]);
+}
+
+/*
+ * Lanes with rank 0..7 store 8 bytes each, one instruction, so that the register sees one 64-byte write. All have read
+ * before any stores: the NIC may start at the first 8 bytes, and the ring slot be in use again when the last are read.
+ */
+GDAKI_DEV void gdaki_blueflame_store(const struct gdaki_group &g, struct doca_gpu_dev_verbs_qp *qp, const void *wqe)
+{
+    uint64_t word = g.rank < GDAKI_BF_LANES ? gdaki_load_ring_u64((const uint64_t *)wqe + g.rank) : 0;
+    g.sync();
+    if (g.rank < GDAKI_BF_LANES)
+        gdaki_store_mmio_u64(qp->sq_db + g.rank, word);
 }
 
 /*
@@ -63,7 +78,7 @@ GDAKI_DEV_SLOW void gdaki_announce_bf(struct gdaki_group g, struct doca_gpu_dev_
     g.sync();
     if (target != 0) {
         bool own = wqe != NULL && target == producer; /* else somebody's later WQE is the last one */
-        gdaki_blueflame_store(qp, own ? wqe : gdaki_wqe_slot(qp, target - 1), g.rank);
+        gdaki_blueflame_store(g, qp, own ? wqe : gdaki_wqe_slot(qp, target - 1));
         g.sync();
         if (g.leads()) {
             gdaki_write_record(qp->sq_dbrec, target);
