@@ -23,6 +23,7 @@ enum sn_kind {
     SN_KIND_ATOMIC_MASKED_CS, /* vendor extension, as ConnectX */
     SN_KIND_ATOMIC_MASKED_FA,
     SN_KIND_ATOMIC_ACK,
+    SN_KIND_CNP, /* congestion notification packet (annex A17.9.3) */
     SN_KIND_COUNT
 };
 
@@ -33,7 +34,8 @@ enum sn_burst_flags {
     SN_BURST_INVALIDATE = 1 << 3, /* `imm` is the key to invalidate */
     SN_BURST_SOLICITED = 1 << 4,
     SN_BURST_ACKREQ = 1 << 5, /* on the last packet */
-    SN_BURST_FLAGS_ALL = (1 << 6) - 1
+    SN_BURST_BECN = 1 << 6, /* backward congestion notification (BTH, annex A17.9) */
+    SN_BURST_FLAGS_ALL = (1 << 7) - 1
 };
 
 #define SN_BURST_MAX_IOV 64 /* every gather list that fits a WQE */
@@ -50,7 +52,11 @@ struct sn_burst {
     uint8_t service;     /* enum sn_service */
     uint8_t kind;        /* enum sn_kind */
     uint8_t flags;       /* enum sn_burst_flags */
-    uint8_t mtu;         /* 1..5 */
+    uint8_t mtu;         /* 1..5; 0: from a frame, the receiving QP knows */
+    uint8_t tclass, hop_limit; /* IP: DSCP and ECN, time to live (0: 64) */
+    uint16_t udp_sport;        /* 0: made from the QP numbers */
+    uint32_t flow_label;       /* 20 bits */
+    uint8_t dmac[6];           /* of the path; zero: the wire finds it */
     uint32_t psn;        /* of the first packet */
     uint32_t npackets;   /* PSNs that this burst takes (a READ request takes those of its response) */
     uint64_t va;         /* RETH / AtomicETH */
@@ -60,6 +66,7 @@ struct sn_burst {
     uint8_t syndrome;  /* AETH */
     uint8_t atomic_size; /* 4 or 8 */
     uint16_t pkey;
+    uint32_t qkey;       /* DETH */
     uint32_t msn;        /* AETH, 24 bits */
     uint64_t swap_add, compare, swap_mask, compare_mask; /* atomics: host-order operands; add boundary in compare_mask */
     uint64_t atomic_orig; /* ATOMIC_ACK: value before */
