@@ -10,12 +10,12 @@ struct gdaki_kernels;
 
 struct floors {
     double round_trip_ns;  /* cache line between two threads, median; 0: only one CPU */
-    double memcpy_64k_gbs; /* one thread, copied bytes a second / 1e9, over 64 KiB and over 64 MiB */
+    double memcpy_64k_gbs; /* one thread, copied bytes a second / 1e9, over 64 KiB and over 64 MiB, medians */
     double memcpy_64m_gbs;
     double flag_min_us, flag_p50_us; /* CPU to GPU to CPU through pinned host memory; 0: not measured */
 };
 
-/* Host floors, about 60 ms. */
+/* Host floors, about 150 ms. */
 void floor_measure(struct floors *out);
 /* The flag round trip with a real GPU; 0 or negative errno. */
 int floor_measure_flag(const struct gdaki_kernels *kernels, struct floors *out);
