@@ -211,6 +211,7 @@ struct sn_rx {
     uint8_t kind;       /* SN_KIND_COUNT: none */
     uint64_t va;
     uint32_t rkey, left, placed;
+    uint32_t total;     /* WRITE: bytes of the whole message, from its RETH */
     bool has_wqe;
     uint16_t wqe_index;
     uint8_t *wqe;       /* private copy of the receive WQE */
@@ -281,6 +282,7 @@ struct sn_nic {
     uint32_t reg_slots; /* in use, from 0 */
     uint32_t cursor;    /* cold sweep */
     uint32_t dbrless_users; /* QPs without a send record */
+    struct sn_counters counters;
 };
 
 struct sn_pd {

@@ -18,6 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "softnic/counters.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -79,6 +81,8 @@ int sn_nic_create(struct sn_port *port, const struct sn_nic_config *config, stru
 int sn_nic_destroy(struct sn_nic *nic); /* frees every object left; pending work is dropped */
 struct sn_port *sn_nic_port(struct sn_nic *nic);
 const struct sn_nic_config *sn_nic_get_config(const struct sn_nic *nic);
+void sn_nic_get_counters(const struct sn_nic *nic, struct sn_counters *out);
+const char *sn_counter_name(unsigned n); /* of the n-th field of struct sn_counters; NULL beyond the last */
 
 /* ---- protection domains and memory keys ------------------------------------------------------------------------ */
 

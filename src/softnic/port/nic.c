@@ -59,6 +59,20 @@ const struct sn_nic_config *sn_nic_get_config(const struct sn_nic *nic)
     return &nic->config;
 }
 
+void sn_nic_get_counters(const struct sn_nic *nic, struct sn_counters *out)
+{
+    *out = nic->counters;
+}
+
+const char *sn_counter_name(unsigned n)
+{
+#define NAME(name) #name,
+    static const char *const names[] = {SN_COUNTERS(NAME)};
+#undef NAME
+
+    return n < sizeof(names) / sizeof(names[0]) ? names[n] : NULL;
+}
+
 static void destroy_queues(struct sn_nic *nic)
 {
     for (uint32_t i = 0; nic->qps != NULL && i <= 0xffff; i++)

@@ -167,14 +167,47 @@ static bool well_formed(const struct sn_burst *b)
            b->npackets >= 1 && b->npackets <= (1u << 23) && payload_adds_up(b);
 }
 
+static bool from_peer(const struct sn_qp *qp, const struct sn_burst *b)
+{
+    return b->sqpn == qp->params.remote_qpn && b->mtu == qp->mtu && same_gid(b->sgid, qp->params.path.dgid);
+}
+
+/* A packet does not say everything: its sender, the path MTU, and how many PSNs a READ takes are the QP's to know. */
+static void complete_packet(const struct sn_qp *qp, const struct sn_burst *packet, struct sn_burst *out)
+{
+    memcpy(out, packet, packet->iov_count > SN_BURST_MAX_IOV ? offsetof(struct sn_burst, iov) : burst_size(packet));
+    out->mtu = qp->mtu;
+    out->sqpn = qp->params.remote_qpn;
+    if (out->kind == SN_KIND_READ_REQUEST)
+        out->npackets = sn_mtu_packets(out->dmalen, qp->mtu);
+}
+
+static void drop(struct sn_nic *nic)
+{
+    nic->counters.rx_dropped++;
+}
+
+static void take_up(struct sn_qp *qp, const struct sn_burst *b)
+{
+    if (!well_formed(b) || !from_peer(qp, b)) {
+        drop(qp->nic);
+        return;
+    }
+    qp->nic->counters.rx_packets += b->kind == SN_KIND_READ_REQUEST ? 1 : b->npackets;
+    sn_qp_receive(qp, b);
+}
+
 void sn_nic_receive(struct sn_nic *nic, const struct sn_burst *b)
 {
     struct sn_qp *qp = sn_qp_find(nic, b->dqpn);
 
-    if (qp == NULL || qp->attr.service != b->service || !well_formed(b))
-        return;
-    if (qp->state < SN_QP_RTR || b->sqpn != qp->params.remote_qpn || b->mtu != qp->mtu ||
-        !same_gid(b->sgid, qp->params.path.dgid))
-        return;
-    sn_qp_receive(qp, b);
+    if (qp == NULL || qp->attr.service != b->service || qp->state < SN_QP_RTR) {
+        drop(nic);
+    } else if (b->mtu != 0) {
+        take_up(qp, b);
+    } else {
+        struct sn_burst packet;
+        complete_packet(qp, b, &packet);
+        take_up(qp, &packet);
+    }
 }

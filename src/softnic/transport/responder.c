@@ -92,9 +92,10 @@ void sn_rc_nak_fatal(struct sn_qp *qp, const struct sn_burst *b, uint8_t syndrom
 
 /* ---- SEND and WRITE ------------------------------------------------------------------------------------------ */
 
+/* First and middle packets are full; a last one has at least a byte, an only one need not (9.7.4.1.6). */
 static bool packets_fit(const struct sn_qp *qp, const struct sn_burst *b)
 {
-    if (b->npackets != sn_mtu_packets(b->length, qp->mtu))
+    if (b->npackets != sn_mtu_packets(b->length, qp->mtu) || (b->length == 0 && !(b->flags & SN_BURST_FIRST)))
         return false;
     return (b->flags & SN_BURST_LAST) || (b->length != 0 && b->length == b->npackets << (7 + qp->mtu));
 }
@@ -170,7 +171,7 @@ struct arrival {
     uint32_t skip;   /* packets that came before: a retransmission that begins earlier than needed */
     uint32_t bytes;  /* of payload that are new */
     uint64_t va;     /* WRITE: of the first new byte */
-    uint32_t rkey, left, placed;
+    uint32_t rkey, left, placed, total;
 };
 
 /* The state of the message as it will be after this burst, from the burst or from what is in progress. */
@@ -183,11 +184,13 @@ static void begin(const struct sn_qp *qp, const struct sn_burst *b, uint32_t ski
         a->rkey = qp->rx.rkey;
         a->left = qp->rx.left;
         a->placed = qp->rx.placed;
+        a->total = qp->rx.total;
     } else {
         a->va = b->va;
         a->rkey = b->rkey;
         a->left = b->dmalen;
         a->placed = 0;
+        a->total = b->dmalen;
     }
 }
 
@@ -232,7 +235,7 @@ static bool place(struct sn_qp *qp, const struct sn_burst *b, struct arrival *a)
 
 static void finish_message(struct sn_qp *qp, const struct sn_burst *b, const struct arrival *a)
 {
-    uint32_t bytes = b->kind == SN_KIND_SEND ? a->placed + a->bytes : b->dmalen;
+    uint32_t bytes = b->kind == SN_KIND_SEND ? a->placed + a->bytes : a->total;
     uint8_t opcode = b->kind == SN_KIND_WRITE       ? SN_CQE_RESP_WR_IMM
                      : b->flags & SN_BURST_IMM ? SN_CQE_RESP_SEND_IMM
                                                : SN_CQE_RESP_SEND;
@@ -257,6 +260,7 @@ static void commit(struct sn_qp *qp, const struct sn_burst *b, const struct arri
         rx->rkey = a->rkey;
         rx->left = a->left - a->bytes;
         rx->placed = a->placed + a->bytes;
+        rx->total = a->total;
     }
     if (b->flags & (SN_BURST_LAST | SN_BURST_ACKREQ))
         sn_rc_ack_due(qp, SN_AETH_ACK, sn_psn_add(rx->epsn, SN_PSN_MASK));
