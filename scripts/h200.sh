@@ -12,8 +12,10 @@ stage() {
     cp -L "$build"/bin/gdaki "$build"/bin/gdaki-kernels-*.so "$dest/"
     find "$build" -name 'lib*.so*' -path '*src*' -exec cp -L {} "$dest/" \;
     find "$build" \( -name '*_cuda' -o -name '*.cuda' \) -type f -perm -u+x -exec cp -L {} "$dest/tests/" \;
-    path=$(ldconfig -p | awk '$1 == "libjansson.so.4" { print $NF; exit }') # such machines lack it
-    [ -z "$path" ] || cp -L "$path" "$dest/"
+    for name in libjansson.so.4 libdeflate.so.0; do # such machines lack them
+        path=$(ldconfig -p | awk -v name="$name" '$1 == name { print $NF; exit }')
+        [ -z "$path" ] || cp -L "$path" "$dest/"
+    done
     strip "$dest"/*.so* "$dest"/gdaki "$dest"/tests/* 2> /dev/null
     du -sh "$dest"
 }

@@ -40,8 +40,18 @@ enum sn_layer { SN_LAYER_ETHERNET, SN_LAYER_IP, SN_LAYER_UDP };
  * GIDs: both IPv4-mapped (::ffff:a.b.c.d) means IPv4.
  */
 struct sn_frame_path {
-    uint8_t smac[6], dmac[6]; /* Ethernet layer only */
+    uint8_t smac[6], dmac[6]; /* Ethernet layer only; dmac all zero: the packet's */
     uint16_t ip_id;           /* IPv4 identification; covered by the invariant CRC */
+    /* All zero: as we send. Others differ, and parsing says so, so that their frames can be rebuilt. */
+    bool m_clear;      /* BTH: migration request 0. We send 1, as a ConnectX: the path is in its migrated state (17.2.8) */
+    bool df_clear;     /* IPv4: fragments allowed */
+    uint8_t udp_check; /* enum sn_udp_check */
+};
+
+enum sn_udp_check {
+    SN_UDP_CHECK_USUAL, /* none over IPv4, made over IPv6 (RFC 8200, 8.1) */
+    SN_UDP_CHECK_NONE,
+    SN_UDP_CHECK_MADE,
 };
 
 /* Why a frame was not taken. 0: it was. */
@@ -61,7 +71,8 @@ const char *sn_frame_verdict_name(enum sn_frame_verdict verdict); /* "invariant 
 
 /*
  * Builds the headers of a packet, from `layer` on, into `out` (SN_FRAME_MAX_HEADERS bytes of room). Payload, pad and CRC
- * are not written. Returns the number of bytes, or -EINVAL for a burst that is no packet or has no wire form.
+ * are not written, nor is a UDP checksum, which would cover them. Returns the number of bytes, or -EINVAL for a burst
+ * that is no packet (cut it first; npackets is not looked at) or has no wire form.
  */
 int sn_frame_headers(const struct sn_burst *packet, const struct sn_frame_path *path, enum sn_layer layer, uint8_t *out);
 
@@ -75,7 +86,13 @@ int sn_frame_build(const struct sn_burst *packet, const struct sn_frame_path *pa
 /*
  * Judges a frame and takes it apart. At SN_LAYER_UDP `packet` comes with sgid, dgid (from the socket's addresses) and
  * udp_sport filled in, and over IPv4 the CRC can be checked only if the sender's IP identification is known to be
- * path->ip_id: pass check_icrc false where it is not. *path is filled in as far as the layer shows it.
+ * path->ip_id: pass check_icrc false where it is not. *path is filled in as far as the layer shows it; NULL will do when nobody asks.
+ * Of a frame that is not taken *packet says nothing.
+ *
+ * Not judged: the UDP checksum (the invariant CRC covers more, and frames that never left a host carry half-made ones),
+ * P_Key, Q_Key, addresses; reserved bits of the BTH, and its FECN bit, which RoCEv2 replaces by the IP header's ECN.
+ * Bytes behind the IP packet are taken for the padding of a short Ethernet frame, if it is short. Tagged frames (802.1Q)
+ * are not ours. A CNP is given service RC, whatever its queue is.
  */
 enum sn_frame_verdict sn_frame_parse(const uint8_t *frame, size_t length, enum sn_layer layer, bool check_icrc,
                                      struct sn_burst *packet, struct sn_frame_path *path);
