@@ -184,6 +184,9 @@ struct sn_tx {
     uint32_t psn;       /* of the next new request */
     uint32_t una;       /* oldest unacknowledged */
     uint32_t reads;     /* outstanding reads and atomics */
+    uint32_t drain;     /* SQD: entries before this one had begun, and go on */
+    uint32_t unasked;   /* packets since the last that asked for an acknowledgement */
+    bool gap;           /* an answer that was skipped has been asked for again: what still comes of the old ones says nothing */
     bool stop;          /* an entry failed: fetch nothing more */
     bool rnr_wait, waiting_cq;
     bool unconnected;   /* the first WQE flushed ends in SN_FAULT_STATE */
@@ -205,6 +208,7 @@ struct sn_rx {
     bool nak_sent;      /* one NAK a gap: nothing is said until the expected PSN comes */
     bool refused;       /* a request was refused for good: no other is looked at */
     bool ack_due;
+    uint32_t unacked;   /* packets since the last acknowledgement */
     uint8_t ack_syndrome;
     uint32_t ack_psn;
     /* The message in progress. */
@@ -230,6 +234,7 @@ struct sn_qp {
     uint8_t state; /* enum sn_qp_state */
     uint8_t mtu;
     bool active, on_ack_list;
+    bool fault_hole; /* a fault plan swallows its requests until the next move from RST */
     struct sn_sq sq;
     struct sn_tx tx;
     struct sn_cq *send_cq, *recv_cq;
@@ -251,6 +256,7 @@ struct sn_qp {
     uint32_t rx_count;
     uint32_t rx_phase;       /* copies that the burst in hand has behind it */
     int rx_error;            /* of the last of them */
+    uint64_t cnp_after;      /* ns: no CNP before (A17.9.3) */
     uint64_t gpu_word;       /* an atomic's word in GPU memory passes through here */
     struct sn_burst header;  /* addressing of everything that this QP sends */
     struct sn_qp_attr attr;
@@ -316,6 +322,7 @@ struct sn_port {
     int (*tap)(void *arg, const struct sn_burst *burst);
     void *tap_arg;
     uint32_t burst_bytes;
+    struct sn_faults *faults; /* fault/inject.h; NULL: no plan is active */
     struct sn_inproc inproc;
     /* The thread; see port/thread.c. */
     pthread_t thread;
@@ -341,6 +348,7 @@ void sn_uar_attach(struct sn_uar_object *uar, struct sn_qp *qp);
 void sn_uar_detach(struct sn_uar_object *uar, struct sn_qp *qp);
 void sn_uar_forget(struct sn_uar_object *uar, uint32_t qpn); /* drops a doorbell of this QP that nobody has seen */
 void sn_uar_cool(struct sn_uar_object *uar);
+void sn_uar_rung(struct sn_uar_object *uar, enum sn_reg_kind kind, uint64_t value); /* a value that was taken earlier */
 
 /* queue/sq.c */
 void sn_sq_reset(struct sn_qp *qp);
@@ -353,6 +361,8 @@ int sn_sq_mirror_create(struct sn_qp *qp);
 /* memory/mkey.c */
 struct sn_mkey *sn_qp_key(struct sn_qp *qp, struct sn_key_cache *cache, uint32_t key);
 void sn_mkeys_free(struct sn_mkeys *keys);
+/* Remote invalidation; -EACCES: no such key, another domain, or a key that does not allow it. */
+int sn_mkey_invalidate(struct sn_nic *nic, uint32_t key, uint32_t pdn);
 uint64_t sn_nic_random(struct sn_nic *nic);
 
 /* transport/requester.c */
@@ -415,5 +425,6 @@ void sn_qp_wait_copy(struct sn_qp *qp, struct sn_xfer *xfer);
 enum sn_sent { SN_SENT = 0, SN_SENT_FULL = 1 };
 struct sn_burst *sn_port_burst(struct sn_qp *qp, bool request); /* NULL: no room now; addressing is filled in */
 enum sn_sent sn_port_send(struct sn_qp *qp, struct sn_burst *b);
+enum sn_sent sn_port_forward(struct sn_port *port, const struct sn_burst *b); /* one that is nobody's any more */
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "softnic/engine.h"
 #include "softnic/exec/order.h"
+#include "softnic/fault/inject.h"
 #include "softnic/port/thread.h"
 #include "softnic/wire/wire.h"
 
@@ -56,6 +57,7 @@ void sn_port_destroy(struct sn_port *port)
     if (port == NULL)
         return;
     sn_thread_stop(port);
+    sn_faults_destroy(port->faults);
     sn_inproc_destroy(&port->inproc);
     pthread_mutex_destroy(&port->mutex);
     free(port);

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "softnic/engine.h"
+#include "softnic/fault/inject.h"
 #include "softnic/wire/wire.h"
 
 struct sn_nic *sn_port_find_nic(struct sn_port *port, const uint8_t gid[16])
@@ -61,8 +62,23 @@ enum sn_sent sn_port_send(struct sn_qp *qp, struct sn_burst *b)
     struct sn_port *port = qp->port;
     struct sn_nic *peer = peer_of(qp);
 
+    if (port->faults != NULL && sn_faults_leave(port->faults, qp, b))
+        return SN_SENT;
     if (peer != NULL) {
         sn_inproc_push(&port->inproc, peer);
+        return SN_SENT;
+    }
+    if (port->wire == NULL)
+        return SN_SENT;
+    return port->wire->ops->send(port->wire, b) == -EAGAIN ? SN_SENT_FULL : SN_SENT;
+}
+
+enum sn_sent sn_port_forward(struct sn_port *port, const struct sn_burst *b)
+{
+    struct sn_nic *peer = find_peer(port, b->dgid, b->dqpn);
+
+    if (peer != NULL) {
+        sn_nic_receive(peer, b);
         return SN_SENT;
     }
     if (port->wire == NULL)

@@ -5,6 +5,7 @@
 
 #include "softnic/engine.h"
 #include "softnic/exec/order.h"
+#include "softnic/fault/inject.h"
 #include "format/doorbell.h"
 
 /* CQEs on their way to GPU memory: first all bodies, then all last words. */
@@ -126,7 +127,7 @@ static bool has_room(struct sn_cq *cq)
     return cq->assigned - cq->consumer <= cq->mask;
 }
 
-bool sn_cq_push(struct sn_cq *cq, const struct sn_cqe_info *info)
+static bool push(struct sn_cq *cq, const struct sn_cqe_info *info)
 {
     struct sn_cqe64 cqe;
     uint8_t *slot;
@@ -149,6 +150,33 @@ bool sn_cq_push(struct sn_cq *cq, const struct sn_cqe_info *info)
     if (cq->waiters != NULL)
         release_waiters(cq);
     return true;
+}
+
+/*
+ * Overrun by a fault plan. The ring does have room, so the completion that is lost ends in an error CQE: a kernel that
+ * polls learns of it, as a program on the host does by the event of a ConnectX. It is the CQ's last.
+ */
+static bool overrun(struct sn_cq *cq, const struct sn_cqe_info *info)
+{
+    struct sn_cqe_info last = *info;
+    bool request = info->cqe_opcode == SN_CQE_REQ || info->cqe_opcode == SN_CQE_REQ_ERR;
+
+    last.cqe_opcode = request ? SN_CQE_REQ_ERR : SN_CQE_RESP_ERR;
+    last.syndrome = SN_SYND_LOCAL_QP_OP;
+    last.vendor = SN_VENDOR_CQ_OVERRUN;
+    (void)push(cq, &last);
+    cq->failed = true;
+    release_waiters(cq); /* nothing more will be counted: they see that the CQ has failed */
+    return false;
+}
+
+bool sn_cq_push(struct sn_cq *cq, const struct sn_cqe_info *info)
+{
+    struct sn_faults *faults = cq->nic->port->faults;
+
+    if (faults != NULL && !cq->failed && sn_faults_overrun(faults, cq, info))
+        return overrun(cq, info);
+    return push(cq, info);
 }
 
 /* ---- life ---------------------------------------------------------------------------------------------------- */

@@ -96,6 +96,7 @@ void sn_sq_reset(struct sn_qp *qp)
     sq->fetched = sq->posted = sq->hint = sq->mirrored = 0;
     sq->has_hint = sq->doorbell = sq->record_ready = false;
     sq->mismatch_since = 0;
+    qp->fault_hole = false;
     zero_record(qp);
     if (qp->uar != NULL)
         sn_uar_forget(qp->uar, qp->qpn);

@@ -12,6 +12,7 @@
 #include "softnic/exec/doorbell.h"
 #include "softnic/exec/order.h"
 #include "softnic/exec/state.h"
+#include "softnic/fault/inject.h"
 
 static uint32_t slot_of(uint32_t n, enum sn_reg_kind kind)
 {
@@ -202,11 +203,31 @@ static void hint(struct sn_uar_object *uar, enum sn_reg_kind kind, uint64_t valu
 }
 
 /*
- * Takes what the two registers hold. One value names one queue, but may have been stored over another's: so after any
- * doorbell the record of every queue on the register is looked at.
+ * One value names one queue, but may have been stored over another's: so after any doorbell the record of every queue on
+ * the register is looked at.
  */
+void sn_uar_rung(struct sn_uar_object *uar, enum sn_reg_kind kind, uint64_t value)
+{
+    hint(uar, kind, value);
+    if (kind == SN_REG_DBRLESS)
+        return;
+    for (struct sn_qp *qp = uar->qps; qp != NULL; qp = qp->uar_next) {
+        if (qp->sq.doorbell)
+            continue; /* will be looked at anyway, after what its hint announced */
+        if (qp->sq.record != NULL && sn_state_reads_record(qp->state) &&
+            sn_ahead((uint16_t)sn_swap32(sn_load_acquire32(qp->sq.record)), qp->sq.fetched, qp->sq.blocks) != 0) {
+            expect_connection(qp);
+            ring(qp);
+        } else if (qp->sq.gpu_record) {
+            ring(qp);
+        }
+    }
+}
+
+/* Takes what the two registers hold. */
 unsigned sn_uar_look(struct sn_uar_object *uar)
 {
+    const struct sn_port *port = uar->nic->port;
     unsigned taken = 0;
 
     for (int kind = 0; kind < 2; kind++) {
@@ -217,20 +238,8 @@ unsigned sn_uar_look(struct sn_uar_object *uar)
         if (value == 0)
             continue;
         taken++;
-        hint(uar, (enum sn_reg_kind)kind, value);
-        if (kind == SN_REG_DBRLESS)
-            continue;
-        for (struct sn_qp *qp = uar->qps; qp != NULL; qp = qp->uar_next) {
-            if (qp->sq.doorbell)
-                continue; /* will be looked at anyway, after what its hint announced */
-            if (qp->sq.record != NULL && sn_state_reads_record(qp->state) &&
-                sn_ahead((uint16_t)sn_swap32(sn_load_acquire32(qp->sq.record)), qp->sq.fetched, qp->sq.blocks) != 0) {
-                expect_connection(qp);
-                ring(qp);
-            } else if (qp->sq.gpu_record) {
-                ring(qp);
-            }
-        }
+        if (port->faults == NULL || !sn_faults_doorbell(port->faults, uar, kind, value))
+            sn_uar_rung(uar, (enum sn_reg_kind)kind, value);
     }
     if (taken != 0)
         heat(uar);

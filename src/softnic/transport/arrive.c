@@ -9,6 +9,7 @@
 
 #include "softnic/engine.h"
 #include "softnic/exec/state.h"
+#include "softnic/fault/inject.h"
 
 struct sn_rx_burst {
     struct sn_rx_burst *next;
@@ -194,6 +195,8 @@ static void take_up(struct sn_qp *qp, const struct sn_burst *b)
         return;
     }
     qp->nic->counters.rx_packets += b->kind == SN_KIND_READ_REQUEST ? 1 : b->npackets;
+    if (qp->port->faults != NULL && sn_faults_arrive(qp->port->faults, qp, b))
+        return;
     sn_qp_receive(qp, b);
 }
 

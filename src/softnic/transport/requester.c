@@ -283,6 +283,10 @@ static enum step wait_for_cq(struct sn_qp *qp, struct sn_entry *e)
         e->done = true;
         return STEP_DONE;
     }
+    if (cq->failed) { /* it counts no more */
+        mark_fault(qp, e, SN_FAULT_WAIT_CQ);
+        return STEP_MORE;
+    }
     if (!qp->tx.waiting_cq) {
         qp->tx.waiting_cq = true;
         qp->waits_on = cq;
