@@ -25,6 +25,8 @@ struct sn_wire_ops {
     /* About to sleep / awake again: the wire tells its peers to wake us (sn_port_wake) or not to bother. Lock held. */
     void (*sleeping)(struct sn_wire *wire, bool asleep);
     void (*destroy)(struct sn_wire *wire);
+    /* End of a turn: what was taken and still waits leaves, in as few system calls as there can be. NULL: nothing waits. */
+    void (*flush)(struct sn_wire *wire);
 };
 
 struct sn_wire {
