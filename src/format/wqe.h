@@ -69,6 +69,24 @@ struct SN_MAY_ALIAS sn_raddr_seg {
     uint32_t reserved;
 };
 
+/* Address vector of a datagram: three segments, the layout of struct mlx5_wqe_av. */
+struct SN_MAY_ALIAS sn_av_seg {
+    sn_be32 qkey;
+    uint32_t reserved0;
+    sn_be32 dqp_dct;       /* bit 31: extended, all 48 bytes are there; 23..0 destination QP */
+    uint8_t stat_rate_sl;  /* 3..0 service level */
+    uint8_t fl_mlid;
+    sn_be16 rlid_udp_sport; /* Ethernet: UDP source port, 0: the device's choice */
+    uint8_t reserved1[4];
+    uint8_t rmac[6];
+    uint8_t tclass;
+    uint8_t hop_limit;
+    sn_be32 grh_gid_fl; /* bit 30: there is a GRH; 27..20 source GID index, 19..0 flow label */
+    uint8_t rgid[16];
+};
+#define SN_AV_EXTENDED 0x80000000u
+#define SN_AV_GRH      0x40000000u
+
 struct SN_MAY_ALIAS sn_data_seg {
     sn_be32 byte_count; /* bit 31 clear */
     sn_be32 lkey;
@@ -122,6 +140,10 @@ SN_STATIC_ASSERT(sizeof(struct sn_ctrl_seg) == 16 && offsetof(struct sn_ctrl_seg
                  "control segment");
 SN_STATIC_ASSERT(sizeof(struct sn_raddr_seg) == 16 && offsetof(struct sn_raddr_seg, rkey) == 8, "raddr segment");
 SN_STATIC_ASSERT(sizeof(struct sn_data_seg) == 16 && offsetof(struct sn_data_seg, addr) == 8, "data segment");
+SN_STATIC_ASSERT(sizeof(struct sn_av_seg) == 48 && offsetof(struct sn_av_seg, rlid_udp_sport) == 14 &&
+                     offsetof(struct sn_av_seg, rmac) == 20 && offsetof(struct sn_av_seg, tclass) == 26 &&
+                     offsetof(struct sn_av_seg, grh_gid_fl) == 28 && offsetof(struct sn_av_seg, rgid) == 32,
+                 "address vector");
 SN_STATIC_ASSERT(sizeof(struct sn_inline_seg) == 4, "inline segment");
 SN_STATIC_ASSERT(sizeof(struct sn_atomic_seg) == 16, "atomic segment");
 SN_STATIC_ASSERT(sizeof(struct sn_masked_fa32_seg) == 16 && sizeof(struct sn_masked_fa64_seg) == 16 &&

@@ -313,6 +313,9 @@ struct sn_port {
     bool now_valid;
     uint32_t reg_slots; /* of all NICs */
     uint64_t effort;    /* ns that the last turn took, guessed */
+    uint64_t cold_found; /* doorbells found by the sweep */
+    uint64_t silent_until; /* ns: until then the sleeping thread expects doorbells that nobody announces */
+    uint32_t asleep_slice; /* register slots of a sleeper's sweep; 0: awake */
     struct sn_wheel wheel;
     struct sn_xfer *xfers; /* copies under way */
     const struct gdaki_gpu_ops *gpu;
@@ -321,6 +324,8 @@ struct sn_port {
     bool payload_stays; /* the burst in hand comes from this port: its payload is pinned until the acknowledgement */
     int (*tap)(void *arg, const struct sn_burst *burst);
     void *tap_arg;
+    void (*capture)(void *arg, const struct sn_burst *burst); /* NULL: nobody looks */
+    void *capture_arg;
     uint32_t burst_bytes;
     struct sn_faults *faults; /* fault/inject.h; NULL: no plan is active */
     struct sn_inproc inproc;
@@ -425,6 +430,8 @@ void sn_qp_wait_copy(struct sn_qp *qp, struct sn_xfer *xfer);
 enum sn_sent { SN_SENT = 0, SN_SENT_FULL = 1 };
 struct sn_burst *sn_port_burst(struct sn_qp *qp, bool request); /* NULL: no room now; addressing is filled in */
 enum sn_sent sn_port_send(struct sn_qp *qp, struct sn_burst *b);
+/* A burst has come for a NIC: shown to the capture unless this port sent it, and showed it then. */
+void sn_port_capture_arrival(struct sn_port *port, const struct sn_qp *qp, const struct sn_burst *b);
 enum sn_sent sn_port_forward(struct sn_port *port, const struct sn_burst *b); /* one that is nobody's any more */
 
 #endif

@@ -94,6 +94,8 @@ enum sn_access { /* same values as IBV_ACCESS_* */
     SN_ACCESS_REMOTE_WRITE = 1 << 1,
     SN_ACCESS_REMOTE_READ = 1 << 2,
     SN_ACCESS_REMOTE_ATOMIC = 1 << 3,
+    /* Not one of verbs: a SEND with invalidate may end the key (as of a type 2 window). No memory region of verbs has it. */
+    SN_ACCESS_REMOTE_INVALIDATE = 1 << 30,
 };
 
 struct sn_mkey_attr {
@@ -230,6 +232,9 @@ struct sn_qp_error {
 int sn_qp_query(struct sn_nic *nic, uint32_t qpn, enum sn_qp_state *state, struct sn_qp_params *params,
                 struct sn_qp_attr *attr, struct sn_qp_error *error); /* any out pointer may be NULL */
 
+/* In SQD: is something that was begun before still under way? (verbs: sq_draining) */
+int sn_qp_draining(struct sn_nic *nic, uint32_t qpn, bool *draining);
+
 struct sn_srq_attr {
     uint32_t pdn;
     uint8_t log_size;   /* log2 entries */
@@ -270,6 +275,12 @@ void sn_port_peer_gone(struct sn_port *port, const uint8_t gid[16], uint8_t slot
  */
 enum sn_tap_verdict { SN_TAP_PASS = 0, SN_TAP_DROP = 1, SN_TAP_DUPLICATE = 2 };
 void sn_port_set_tap(struct sn_port *port, int (*fn)(void *arg, const struct sn_burst *burst), void *arg);
+
+/*
+ * Sees each burst that a queue pair of this port sends, once, and each that arrives from outside the port (wire/capture.h
+ * makes a capture file of them). Lock held. NULL ends it.
+ */
+void sn_port_set_capture(struct sn_port *port, void (*fn)(void *arg, const struct sn_burst *burst), void *arg);
 
 /* ns of the earliest timer, UINT64_MAX for none: how far a simulation may move its clock. */
 uint64_t sn_port_next_deadline(struct sn_port *port);

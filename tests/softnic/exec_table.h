@@ -158,7 +158,7 @@ SN_FN void exec_table_atomics_parse(struct exec_table_result *r)
     ((struct sn_wait_seg *)(void *)exec_seg(&raw, 1))->cqn = sn_put32(77);
     EXEC_CHECK(exec_parse(&raw, &w) == SN_FAULT_NONE && w.wait_cqn == 77 && w.wait_index == 0xfffffffeu);
     for (uint32_t opcode = 0; opcode < 256; opcode++) {
-        int known = opcode == 0 || (opcode >= 8 && opcode <= 0xb) || opcode == 0x0f || (opcode >= 0x10 && opcode <= 0x12) ||
+        int known = opcode <= 1 || (opcode >= 8 && opcode <= 0xb) || opcode == 0x0f || (opcode >= 0x10 && opcode <= 0x12) ||
                     opcode == 0x14 || opcode == 0x15 || opcode == 0x23;
         exec_ctrl(&raw, (uint8_t)opcode, 0, 1, 2, 8);
         EXEC_CHECK((exec_parse(&raw, &w) != SN_FAULT_OPCODE) == known);

@@ -49,6 +49,12 @@ SN_FN int sn_state_sends(unsigned s)
     return s == 3;
 }
 
+/* Finishes what it has begun to send: acknowledgements count, and what is lost is sent again (10.3.1.5). */
+SN_FN int sn_state_drains(unsigned s)
+{
+    return s == 3 || s == 5;
+}
+
 /* Takes requests from the peer, and answers to its own. */
 SN_FN int sn_state_receives(unsigned s)
 {

@@ -27,7 +27,7 @@ struct sn_wqe {
     uint8_t blocks; /* basic blocks that the WQE takes in the ring */
     uint8_t fence;  /* enum sn_fence */
     uint8_t ce;     /* enum sn_ce */
-    uint8_t solicited, has_imm;
+    uint8_t solicited, has_imm, invalidate;
     uint8_t masked, atomic_size;
     uint8_t data_seg;   /* first segment of the scatter/gather list */
     uint8_t has_inline; /* at least one piece of the list is inline data */
@@ -38,7 +38,11 @@ struct sn_wqe {
     uint64_t raddr;
     uint64_t swap_add, compare, swap_mask, compare_mask; /* host order; field boundary of a masked add: compare_mask */
     uint32_t wait_cqn, wait_index;
+    uint32_t qkey, dqpn; /* datagrams; the rest of the address vector stays in the WQE: sn_wqe_av */
 };
+
+/* Services as in enum sn_service, and as the two top bits of a BTH opcode say them. */
+enum { SN_WQE_RC = 0, SN_WQE_UC = 1, SN_WQE_UD = 3 };
 
 /* One piece of a scatter/gather list. */
 struct sn_piece {
@@ -219,6 +223,7 @@ SN_FN uint8_t sn_wqe_message(uint8_t opcode, uint8_t *op, uint8_t *has_imm)
         return 2;
     case SN_OPCODE_SEND:
     case SN_OPCODE_SEND_IMM:
+    case SN_OPCODE_SEND_INVAL: /* the key in the immediate's place */
         *op = SN_OP_SEND;
         return 1;
     case SN_OPCODE_DUMP:
@@ -229,11 +234,55 @@ SN_FN uint8_t sn_wqe_message(uint8_t opcode, uint8_t *op, uint8_t *has_imm)
     }
 }
 
+/* What a service has of the opcodes: unreliable ones answer nothing, and a datagram has no remote memory (10.8.2, table 71). */
+SN_FN int sn_wqe_service_has(unsigned service, uint8_t opcode)
+{
+    switch (opcode) {
+    case SN_OPCODE_NOP:
+    case SN_OPCODE_WAIT:
+    case SN_OPCODE_DUMP:
+    case SN_OPCODE_SEND:
+    case SN_OPCODE_SEND_IMM:
+        return 1;
+    case SN_OPCODE_RDMA_WRITE:
+    case SN_OPCODE_RDMA_WRITE_IMM:
+        return service != SN_WQE_UD;
+    default:
+        return service == SN_WQE_RC;
+    }
+}
+
+SN_FN const struct sn_av_seg *sn_wqe_av(const uint8_t *raw)
+{
+    return (const struct sn_av_seg *)(const void *)(raw + SN_WQE_SEG);
+}
+
+SN_FN uint32_t sn_av_sgid_index(const struct sn_av_seg *av)
+{
+    return (sn_get32(av->grh_gid_fl) >> 20) & 0xffu;
+}
+
+/* The address vector of a datagram; then the gather list. */
+SN_FN enum sn_fault sn_wqe_datagram(const uint8_t *raw, struct sn_wqe *w, uint32_t max_message)
+{
+    const struct sn_av_seg *av = sn_wqe_av(raw);
+
+    w->data_seg = 1 + sizeof(struct sn_av_seg) / SN_WQE_SEG;
+    if (w->ds < w->data_seg)
+        return SN_FAULT_DS;
+    if (!(sn_get32(av->dqp_dct) & SN_AV_EXTENDED) || !(sn_get32(av->grh_gid_fl) & SN_AV_GRH))
+        return SN_FAULT_AV;
+    w->qkey = sn_get32(av->qkey);
+    w->dqpn = sn_get32(av->dqp_dct) & 0xffffffu;
+    return sn_wqe_measure(raw, w, 1, max_message);
+}
+
 /*
  * Parses the WQE at `raw`, a private, 8-byte aligned copy of at least ds * 16 bytes. The caller has matched the control
  * segment (sn_ctrl_matches). On a fault `out` still holds what identifies the WQE: opcode, index, ds, blocks, ce.
  */
-SN_FN enum sn_fault sn_wqe_parse(const uint8_t *raw, uint32_t ring_blocks, uint32_t max_message, struct sn_wqe *out)
+SN_FN enum sn_fault sn_wqe_parse_for(unsigned service, const uint8_t *raw, uint32_t ring_blocks, uint32_t max_message,
+                                     struct sn_wqe *out)
 {
     const struct sn_ctrl_seg *ctrl = (const struct sn_ctrl_seg *)(const void *)raw;
     uint32_t word0 = sn_get32(ctrl->opmod_idx_opcode);
@@ -249,12 +298,15 @@ SN_FN enum sn_fault sn_wqe_parse(const uint8_t *raw, uint32_t ring_blocks, uint3
     out->solicited = (ctrl->fm_ce_se & SN_WQE_SOLICITED) != 0;
     out->imm = ctrl->imm;
     out->masked = out->atomic_size = out->has_inline = out->has_imm = 0;
+    out->invalidate = out->opcode == SN_OPCODE_SEND_INVAL;
     out->length = 0;
 
     if (out->ds == 0 || out->blocks > ring_blocks)
         return SN_FAULT_DS;
     if (out->fence > SN_FENCE_READS_SMALL)
         return SN_FAULT_FENCE;
+    if (!sn_wqe_service_has(service, out->opcode))
+        return SN_FAULT_OPCODE;
     switch (out->opcode) {
     case SN_OPCODE_NOP:
         return SN_FAULT_NONE;
@@ -275,9 +327,16 @@ SN_FN enum sn_fault sn_wqe_parse(const uint8_t *raw, uint32_t ring_blocks, uint3
         return SN_FAULT_OPMOD;
     if (out->ds < out->data_seg || (out->op == SN_OP_DUMP && out->ds != 2))
         return SN_FAULT_DS;
+    if (service == SN_WQE_UD && out->op == SN_OP_SEND)
+        return sn_wqe_datagram(raw, out, max_message);
     if (out->data_seg == 2)
         sn_wqe_raddr(raw, out);
     return sn_wqe_measure(raw, out, out->op == SN_OP_WRITE || out->op == SN_OP_SEND, max_message);
+}
+
+SN_FN enum sn_fault sn_wqe_parse(const uint8_t *raw, uint32_t ring_blocks, uint32_t max_message, struct sn_wqe *out)
+{
+    return sn_wqe_parse_for(SN_WQE_RC, raw, ring_blocks, max_message, out);
 }
 
 #endif

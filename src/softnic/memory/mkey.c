@@ -130,6 +130,18 @@ int sn_mkey_destroy(struct sn_nic *nic, uint32_t key)
     return 0;
 }
 
+/* The key stays until its owner destroys it, but its range is empty and at the end of all addresses: no access fits. */
+int sn_mkey_invalidate(struct sn_nic *nic, uint32_t key, uint32_t pdn)
+{
+    struct sn_mkey *k = sn_mkey_find(&nic->mkeys, key);
+
+    if (k == NULL || k->pdn != pdn || !(k->access & SN_ACCESS_REMOTE_INVALIDATE) || k->iova == UINT64_MAX)
+        return -EACCES;
+    k->iova = UINT64_MAX; /* an access that has begun ends; the memory itself is its owner's until the key is destroyed */
+    k->length = 0;
+    return 0;
+}
+
 /* Looks a key up through the QP's cache of the last one. */
 struct sn_mkey *sn_qp_key(struct sn_qp *qp, struct sn_key_cache *cache, uint32_t key)
 {

@@ -4,11 +4,6 @@
 #include "softnic/exec/atomic.h"
 #include "softnic/exec/state.h"
 
-static bool listens(const struct sn_qp *qp)
-{
-    return qp->state == SN_QP_RTS || qp->state == SN_QP_SQD;
-}
-
 /* Oldest read or atomic that has been sent and is not answered in full. */
 static struct sn_entry *oldest_read(struct sn_qp *qp)
 {
@@ -23,6 +18,7 @@ static struct sn_entry *oldest_read(struct sn_qp *qp)
 static void progress(struct sn_qp *qp, uint32_t una)
 {
     qp->tx.una = una;
+    qp->tx.gap = false;
     qp->tx.retries = qp->params.retry_count;
     qp->tx.rnr_retries = qp->params.rnr_retry;
 }
@@ -72,18 +68,38 @@ static void refused(struct sn_qp *qp, uint32_t psn, uint8_t syndrome)
     struct sn_entry *e = entry_at(qp, psn);
 
     if (code >= sizeof(by_code) / sizeof(by_code[0]) || e == NULL)
-        return; /* reserved code, or a PSN in nobody's range: dropped */
+        return; /* a PSN in nobody's range: dropped */
+    if (syndrome == SN_AETH_NAK_ACCESS)
+        qp->nic->counters.req_remote_access_errors++;
+    if (syndrome == SN_AETH_NAK_INVALID)
+        qp->nic->counters.req_remote_invalid_request++;
     sn_rc_fail(qp, e, by_code[code].syndrome, by_code[code].vendor);
+}
+
+/* An answer was skipped. It is asked for again once: the others that are under way already say the same (9.7.5.2.1). */
+static void ask_again(struct sn_qp *qp)
+{
+    qp->nic->counters.implied_nak_seq_err++;
+    if (qp->tx.gap)
+        return;
+    sn_rc_retry(qp);
+    qp->tx.gap = true;
 }
 
 void sn_rc_acknowledged(struct sn_qp *qp, const struct sn_burst *b)
 {
     bool ack = sn_aeth_is_ack(b->syndrome), lost;
 
-    if (!listens(qp) || !advance(qp, ack ? sn_psn_add(b->psn, 1) : b->psn, &lost))
+    if (!sn_state_drains(qp->state))
+        return;
+    if (!sn_aeth_is_known(b->syndrome)) { /* reserved: as if it had not come (9.7.5.2) */
+        qp->nic->counters.rx_reserved_syndrome++;
+        return;
+    }
+    if (!advance(qp, ack ? sn_psn_add(b->psn, 1) : b->psn, &lost))
         return;
     if (lost) {
-        sn_rc_retry(qp);
+        ask_again(qp);
         return;
     }
     if (ack) {
@@ -91,9 +107,11 @@ void sn_rc_acknowledged(struct sn_qp *qp, const struct sn_burst *b)
         return;
     }
     if (sn_aeth_is_rnr(b->syndrome)) {
+        qp->nic->counters.rnr_nak_retry_err++;
         sn_rc_complete(qp);
         sn_rc_rnr(qp, b->syndrome & 0x1f);
     } else if (b->syndrome == SN_AETH_NAK_SEQUENCE) {
+        qp->nic->counters.packet_seq_err++;
         sn_rc_complete(qp);
         sn_rc_retry(qp);
     } else {
@@ -134,6 +152,9 @@ static bool response_fits(const struct sn_qp *qp, const struct sn_entry *e, cons
 {
     uint32_t offset = e->arrived << (7 + qp->mtu);
     bool last = e->arrived + b->npackets == e->packets;
+
+    if (last != ((b->flags & SN_BURST_LAST) != 0))
+        return false;
 
     if (b->npackets > e->packets - e->arrived || b->length > e->w.length - offset)
         return false;
@@ -184,7 +205,7 @@ static bool kind_fits(const struct sn_entry *e, const struct sn_burst *b)
 
 bool sn_rc_response(struct sn_qp *qp, const struct sn_burst *b)
 {
-    struct sn_entry *e = listens(qp) ? oldest_read(qp) : NULL;
+    struct sn_entry *e = sn_state_drains(qp->state) ? oldest_read(qp) : NULL;
     enum sn_fault fault;
     int32_t d;
 
@@ -195,7 +216,7 @@ bool sn_rc_response(struct sn_qp *qp, const struct sn_burst *b)
         return true; /* a duplicate */
     if (d > 0) {
         if (sn_psn_diff(b->psn, sn_tx_limit(qp)) < 0)
-            sn_rc_retry(qp); /* one in between was lost */
+            ask_again(qp); /* one in between was lost */
         return true;
     }
     if (sn_psn_diff(b->psn, qp->tx.una) > 0)

@@ -138,7 +138,7 @@ void sn_qp_drop_pending(struct sn_qp *qp)
     qp->rx_error = 0;
 }
 
-/* ---- the door ------------------------------------------------------------------------------------------------ */
+/* ---- checks --------------------------------------------------------------------------------------------------- */
 
 static bool payload_adds_up(const struct sn_burst *b)
 {
@@ -188,6 +188,44 @@ static void drop(struct sn_nic *nic)
     nic->counters.rx_dropped++;
 }
 
+/* ---- congestion (A17.9) --------------------------------------------------------------------------------------- */
+
+enum { ECN_CE = 3, CNP_INTERVAL_NS = 50000 };
+
+/* A packet came marked: its sender is told, at most once in CNP_INTERVAL_NS a QP. A CNP that finds no room is not missed. */
+static void notify(struct sn_qp *qp)
+{
+    uint64_t now = sn_port_now(qp->port);
+    struct sn_burst *b;
+
+    qp->nic->counters.np_ecn_marked_roce_packets++;
+    if (qp->attr.service == SN_SERVICE_UD || now < qp->cnp_after || (b = sn_port_burst(qp, false)) == NULL)
+        return;
+    b->kind = SN_KIND_CNP;
+    b->flags = SN_BURST_FIRST | SN_BURST_LAST | SN_BURST_BECN;
+    b->psn = 0;
+    b->npackets = 1;
+    b->length = 0;
+    if (sn_port_send(qp, b) == SN_SENT_FULL)
+        return;
+    qp->cnp_after = now + CNP_INTERVAL_NS;
+    qp->nic->counters.np_cnp_sent++;
+}
+
+/* Nothing slows down for one: congestion control is not modelled. */
+static void notified(struct sn_nic *nic, const struct sn_qp *qp, const struct sn_burst *b)
+{
+    bool ours = qp != NULL && qp->state >= SN_QP_RTR && qp->attr.service != SN_SERVICE_UD &&
+                same_gid(b->sgid, qp->params.path.dgid);
+
+    if (ours)
+        nic->counters.rp_cnp_handled++;
+    else
+        nic->counters.rp_cnp_ignored++;
+}
+
+/* ---- the door ------------------------------------------------------------------------------------------------ */
+
 static void take_up(struct sn_qp *qp, const struct sn_burst *b)
 {
     if (!well_formed(b) || !from_peer(qp, b)) {
@@ -197,6 +235,9 @@ static void take_up(struct sn_qp *qp, const struct sn_burst *b)
     qp->nic->counters.rx_packets += b->kind == SN_KIND_READ_REQUEST ? 1 : b->npackets;
     if (qp->port->faults != NULL && sn_faults_arrive(qp->port->faults, qp, b))
         return;
+    qp->nic->counters.rp_becn += (b->flags & SN_BURST_BECN) != 0;
+    if ((b->tclass & 3) == ECN_CE)
+        notify(qp);
     sn_qp_receive(qp, b);
 }
 
@@ -204,7 +245,11 @@ void sn_nic_receive(struct sn_nic *nic, const struct sn_burst *b)
 {
     struct sn_qp *qp = sn_qp_find(nic, b->dqpn);
 
-    if (qp == NULL || qp->attr.service != b->service || qp->state < SN_QP_RTR) {
+    if (nic->port->capture != NULL)
+        sn_port_capture_arrival(nic->port, qp, b);
+    if (b->kind == SN_KIND_CNP) {
+        notified(nic, qp, b);
+    } else if (qp == NULL || qp->attr.service != b->service || qp->state < SN_QP_RTR) {
         drop(nic);
     } else if (b->mtu != 0) {
         take_up(qp, b);

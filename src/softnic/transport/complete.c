@@ -41,6 +41,10 @@ static bool send_cqe(struct sn_qp *qp, const struct sn_wqe *w, uint8_t syndrome,
                                .byte_count = w->op == SN_OP_READ || w->op == SN_OP_ATOMIC ? w->length : 0,
                                .timestamp = qp->port->now_ns};
 
+    if (syndrome == SN_SYND_FLUSH)
+        qp->nic->counters.req_cqe_flush_error++;
+    else if (syndrome != 0)
+        qp->nic->counters.req_cqe_error++;
     if (sn_cq_push(qp->send_cq, &info))
         return true;
     sn_qp_error_note(qp, false, SN_SYND_LOCAL_QP_OP, SN_VENDOR_CQ_OVERRUN, w->opcode, w->index);
@@ -82,7 +86,7 @@ void sn_rc_complete(struct sn_qp *qp)
     if (tx->next != tx->tail || qp->sq.doorbell || qp->sq.posted != qp->sq.fetched)
         sn_qp_activate(qp);
     else if (tx->head == tx->tail)
-        tx->head = tx->next = tx->tail = 0; /* the same entries again: they are in the cache */
+        tx->head = tx->next = tx->tail = tx->drain = 0; /* the same entries again: they are in the cache */
 }
 
 /* The WQE `e` ends in an error; all before it are complete already. */
@@ -191,6 +195,12 @@ void sn_rq_complete(struct sn_qp *qp, uint8_t cqe_opcode, uint8_t syndrome, uint
                                .timestamp = qp->port->now_ns};
 
     qp->rx.has_wqe = false;
+    if (syndrome == SN_SYND_FLUSH)
+        qp->nic->counters.resp_cqe_flush_error++;
+    else if (syndrome != 0)
+        qp->nic->counters.resp_cqe_error++;
+    if (syndrome == SN_SYND_LOCAL_LENGTH)
+        qp->nic->counters.resp_local_length_error++;
     if (sn_cq_push(qp->recv_cq, &info))
         return;
     sn_qp_error_note(qp, true, SN_SYND_LOCAL_QP_OP, SN_VENDOR_CQ_OVERRUN, 0, qp->rx.wqe_index);

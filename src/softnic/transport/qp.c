@@ -333,7 +333,10 @@ static void build_header(struct sn_qp *qp)
     const struct sn_qp_params *p = &qp->params;
     struct sn_burst *h = &qp->header;
 
+    uint8_t epoch = h->epoch;
+
     memset(h, 0, offsetof(struct sn_burst, iov));
+    h->epoch = epoch;
     memcpy(h->dgid, p->path.dgid, 16);
     memcpy(h->sgid, qp->nic->config.gid[p->path.sgid_index], 16);
     h->dqpn = p->remote_qpn;
@@ -341,6 +344,11 @@ static void build_header(struct sn_qp *qp)
     h->service = (uint8_t)qp->attr.service;
     h->mtu = p->mtu;
     h->pkey = 0xffff;
+    h->tclass = p->path.dscp != 0 ? (uint8_t)(p->path.dscp << 2) : p->path.traffic_class;
+    h->hop_limit = p->path.hop_limit;
+    h->udp_sport = p->path.udp_sport;
+    h->flow_label = p->path.flow_label;
+    memcpy(h->dmac, p->path.rmac, 6);
     qp->route_generation = qp->port->topology - 1; /* look it up anew */
 }
 
@@ -383,6 +391,17 @@ static void to_rts(struct sn_qp *qp)
     sn_qp_activate(qp);
 }
 
+/* Draining: what has begun goes on to its completion, nothing new is started (10.3.1.5). */
+static void to_sqd(struct sn_qp *qp)
+{
+    struct sn_tx *tx = &qp->tx;
+
+    tx->drain = tx->next;
+    if (tx->next != tx->tail && sn_tx_at(qp, tx->next)->sent != 0)
+        tx->drain++;
+    sn_qp_activate(qp);
+}
+
 static void to_rst(struct sn_qp *qp)
 {
     struct sn_tx *tx = &qp->tx;
@@ -414,6 +433,8 @@ static int run_transition(struct sn_qp *qp, enum sn_qp_state to)
         ret = to_rtr(qp);
     else if (to == SN_QP_RTS && from == SN_QP_RTR)
         to_rts(qp);
+    else if (to == SN_QP_SQD && from == SN_QP_RTS)
+        to_sqd(qp);
     else if (to == SN_QP_ERR)
         sn_qp_error_enter(qp);
     if (ret != 0)
@@ -476,6 +497,16 @@ int sn_qp_query(struct sn_nic *nic, uint32_t qpn, enum sn_qp_state *state, struc
         *attr = qp->attr;
     if (error != NULL)
         *error = qp->error;
+    return 0;
+}
+
+int sn_qp_draining(struct sn_nic *nic, uint32_t qpn, bool *draining)
+{
+    struct sn_qp *qp = sn_qp_find(nic, qpn);
+
+    if (qp == NULL)
+        return sn_fail(-ENOENT, "query a QP", "qp", qpn, "no such QP", qpn);
+    *draining = qp->state == SN_QP_SQD && (int32_t)(qp->tx.head - qp->tx.drain) < 0;
     return 0;
 }
 

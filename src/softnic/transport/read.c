@@ -25,6 +25,10 @@ static void accept(struct sn_qp *qp, const struct sn_burst *b, uint64_t orig)
     struct sn_rx *rx = &qp->rx;
 
     rx->msn = (rx->msn + 1) & SN_PSN_MASK;
+    if (b->kind == SN_KIND_READ_REQUEST)
+        qp->nic->counters.rx_read_requests++;
+    else
+        qp->nic->counters.rx_atomic_requests++;
     *slot_at(qp, rx->rd_tail++) = (struct sn_rd_slot){.psn = b->psn,
                                                       .packets = b->npackets,
                                                       .kind = b->kind,
@@ -181,7 +185,23 @@ bool sn_rc_rx_atomic(struct sn_qp *qp, const struct sn_burst *b)
 
 /* ---- duplicates ---------------------------------------------------------------------------------------------- */
 
-/* Answers again from the saved request that holds this PSN on. */
+/*
+ * Is this the saved request, or its tail? A requester that asks again for the rest of a READ moves address and length
+ * with the PSN (9.7.5.1.5); anything else is no duplicate of ours.
+ */
+static bool same_request(const struct sn_qp *qp, const struct sn_rd_slot *s, const struct sn_burst *b, uint32_t packets)
+{
+    uint32_t offset = packets << (7 + qp->mtu);
+
+    if (!s->valid || s->kind != b->kind || s->rkey != b->rkey || b->va != s->va + offset)
+        return false;
+    return s->kind != SN_KIND_READ_REQUEST || b->dmalen == s->length - offset;
+}
+
+/*
+ * Answers again, from the PSN that is asked for. What has been answered since stays answered; a response that is still
+ * being sent goes on behind.
+ */
 static void repeat(struct sn_qp *qp, const struct sn_burst *b)
 {
     struct sn_rx *rx = &qp->rx;
@@ -190,13 +210,13 @@ static void repeat(struct sn_qp *qp, const struct sn_burst *b)
         uint32_t n = rx->rd_tail - back;
         struct sn_rd_slot *s = slot_at(qp, n);
         int32_t d = sn_psn_diff(b->psn, s->psn);
-        if (!s->valid || s->kind != b->kind || d < 0 || (uint32_t)d >= s->packets)
+        if (d < 0 || (uint32_t)d >= s->packets || !same_request(qp, s, b, (uint32_t)d))
             continue;
-        if ((int32_t)(n - rx->rd_next) >= 0)
-            return; /* its response is still to come */
-        for (uint32_t i = n; i != rx->rd_tail; i++)
-            slot_at(qp, i)->sent = i == n ? (uint32_t)d : 0;
-        rx->rd_next = n;
+        if (s->sent > (uint32_t)d)
+            s->sent = (uint32_t)d;
+        if ((int32_t)(n - rx->rd_next) < 0)
+            rx->rd_next = n;
+        qp->header.epoch++;
         sn_rc_respond(qp);
         return;
     }
@@ -283,6 +303,10 @@ unsigned sn_rc_respond(struct sn_qp *qp)
 
     while (rx->rd_next != rx->rd_tail && bytes < SN_TURN_BYTES) {
         struct sn_rd_slot *s = slot_at(qp, rx->rd_next);
+        if (s->sent == s->packets) { /* answered, before an older one was asked for again */
+            rx->rd_next++;
+            continue;
+        }
         bool sent = s->kind == SN_KIND_READ_REQUEST ? answer_read(qp, s, &bytes) : answer_atomic(qp, s);
         if (!sent)
             break;

@@ -5,6 +5,8 @@
 #include "softnic/engine.h"
 #include "softnic/exec/state.h"
 
+enum { ASK_INTERVAL = 64 /* packets of a long message after which an acknowledgement is asked for: else it would time out */ };
+
 enum step {
     STEP_DONE,    /* the entry needs no more sending */
     STEP_MORE,    /* the same entry has more to send */
@@ -181,8 +183,12 @@ static enum step send_data(struct sn_qp *qp, struct sn_entry *e, uint32_t *bytes
     if (n == left) {
         b->flags |= SN_BURST_LAST | SN_BURST_ACKREQ;
         b->flags |= e->w.has_imm ? SN_BURST_IMM : 0;
+        b->flags |= e->w.invalidate ? SN_BURST_INVALIDATE : 0;
         b->flags |= e->w.solicited ? SN_BURST_SOLICITED : 0;
     }
+    qp->tx.unasked += b->npackets;
+    if (qp->tx.unasked >= ASK_INTERVAL)
+        b->flags |= SN_BURST_ACKREQ;
     b->va = e->w.raddr;
     b->rkey = e->w.rkey;
     b->dmalen = e->w.length;
@@ -194,8 +200,13 @@ static enum step send_data(struct sn_qp *qp, struct sn_entry *e, uint32_t *bytes
         return STEP_MORE;
     }
     uint32_t packets = b->npackets; /* the slot may be gone after sending */
-    if (sn_port_send(qp, b) == SN_SENT_FULL)
+    bool asks = b->flags & SN_BURST_ACKREQ;
+    if (sn_port_send(qp, b) == SN_SENT_FULL) {
+        qp->tx.unasked -= packets;
         return STEP_FULL;
+    }
+    if (asks)
+        qp->tx.unasked = 0;
     e->sent += packets;
     *bytes += n;
     qp->port->effort += n >> 4; /* 16 bytes a ns */
@@ -347,6 +358,8 @@ static unsigned send_turn(struct sn_qp *qp)
         return 0;
     }
     while (steps < SN_TURN_WQES && bytes < SN_TURN_BYTES) {
+        if (qp->state == SN_QP_SQD && (int32_t)(tx->next - tx->drain) >= 0)
+            return steps; /* what had begun is done with; the rest waits for RTS (10.3.1.5) */
         /* What is in hand leaves before the record, a line that the producer owns, is read again. */
         if (steps != 0 && tx->next == tx->tail && qp->sq.posted == qp->sq.fetched && qp->sq.doorbell)
             break;
@@ -378,7 +391,7 @@ unsigned sn_rc_transmit(struct sn_qp *qp)
         sn_rc_ack_due(qp, qp->rx.ack_syndrome, qp->rx.ack_psn);
     if (qp->state == SN_QP_ERR)
         return work + sn_rc_flush(qp);
-    if (!sn_state_sends(qp->state))
+    if (!sn_state_drains(qp->state))
         return work;
     work += send_turn(qp);
     if (qp->tx.head != qp->tx.tail) {

@@ -11,6 +11,8 @@ void sn_rc_go_back(struct sn_qp *qp, uint32_t psn)
     bool found = false;
 
     tx->reads = 0;
+    qp->header.epoch++;
+    qp->nic->counters.retransmissions++;
     for (uint32_t n = tx->head; n != tx->tail; n++) {
         struct sn_entry *e = sn_tx_at(qp, n);
         int32_t d = sn_psn_diff(psn, e->psn);
@@ -59,7 +61,7 @@ void sn_rc_rnr(struct sn_qp *qp, uint8_t code)
     struct sn_tx *tx = &qp->tx;
     struct sn_entry *e = oldest(qp);
 
-    if (e == NULL || qp->state != SN_QP_RTS)
+    if (e == NULL || !sn_state_drains(qp->state))
         return;
     if (qp->params.rnr_retry != 7) { /* 7: for ever */
         if (tx->rnr_retries == 0) {
@@ -86,7 +88,7 @@ void sn_rc_arm(struct sn_qp *qp)
 {
     uint64_t timeout;
 
-    if (sn_timer_armed(&qp->timer) || !outstanding(qp))
+    if (sn_timer_armed(&qp->timer) || qp->attr.service != SN_SERVICE_RC || !outstanding(qp))
         return;
     timeout = sn_ack_timeout_ns(qp->params.ack_timeout);
     if (timeout == 0)
@@ -109,11 +111,14 @@ void sn_rc_timer(struct sn_timer *timer)
         sn_qp_activate(qp);
         return;
     }
-    if (!sn_state_sends(qp->state) || !outstanding(qp))
+    if (!sn_state_drains(qp->state) || !outstanding(qp))
         return;
     /* A burst behind the copy engine is not lost. */
-    if (qp->timer_una == qp->tx.una && qp->rx_first == NULL)
+    if (qp->timer_una == qp->tx.una && qp->rx_first == NULL) {
+        qp->nic->counters.local_ack_timeout_err++;
+        qp->tx.gap = false;
         sn_rc_retry(qp);
-    if (qp->state == SN_QP_RTS)
+    }
+    if (sn_state_drains(qp->state))
         sn_rc_arm(qp);
 }

@@ -57,6 +57,7 @@ struct sn_burst {
     uint16_t udp_sport;        /* 0: made from the QP numbers */
     uint32_t flow_label;       /* 20 bits */
     uint8_t dmac[6];           /* of the path; zero: the wire finds it */
+    uint8_t epoch; /* of the sending QP, moves when it goes back: an equal burst of another epoch is a new one. Stays here */
     uint32_t psn;        /* of the first packet */
     uint32_t npackets;   /* PSNs that this burst takes (a READ request takes those of its response) */
     uint64_t va;         /* RETH / AtomicETH */

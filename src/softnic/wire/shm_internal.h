@@ -29,7 +29,7 @@ struct shm_endpoint { /* a NIC of this process, as peers find it */
 /* A burst that did not fit as a whole: how much of it is already in the ring. */
 struct shm_partial {
     bool used;
-    uint8_t kind;
+    uint8_t kind, epoch;
     uint32_t dqpn, sqpn, psn, length;
     uint32_t sent; /* payload bytes */
 };

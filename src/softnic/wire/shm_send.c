@@ -107,7 +107,7 @@ static void wake(struct shm_connection *c)
 static bool same(const struct shm_partial *p, const struct sn_burst *b)
 {
     return p->used && p->sqpn == b->sqpn && p->dqpn == b->dqpn && p->psn == b->psn && p->kind == b->kind &&
-           p->length == b->length;
+           p->length == b->length && p->epoch == b->epoch;
 }
 
 static struct shm_partial *find_partial(struct shm_connection *c, const struct sn_burst *b)
@@ -126,7 +126,7 @@ static void remember(struct shm_connection *c, struct shm_partial *p, const stru
         return;
     if (!p)
         p = &c->partial[c->next_partial++ % SHM_PARTIALS];
-    *p = (struct shm_partial){true, b->kind, b->dqpn, b->sqpn, b->psn, b->length, sent};
+    *p = (struct shm_partial){true, b->kind, b->epoch, b->dqpn, b->sqpn, b->psn, b->length, sent};
 }
 
 static uint64_t now_ns(void)
