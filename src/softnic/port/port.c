@@ -232,6 +232,8 @@ static unsigned turn(struct sn_port *port)
     port->effort += work * WORK_NS;
     if (port->wheel.armed != 0 && (work == 0 || (port->turn & 15) == 0))
         work += sn_wheel_run(&port->wheel, sn_port_now(port));
+    if (port->wire != NULL && port->wire->ops->flush != NULL)
+        port->wire->ops->flush(port->wire);
     return work + rung;
 }
 
