@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The helper thread of a packet wire: waits for arrivals while the port sleeps, and then drives the port. Descriptors
+ * are armed for one event when the port goes to sleep, so a port that is awake costs this thread nothing.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "softnic/nic.h"
+#include "softnic/wire/packet_internal.h"
+
+enum { EVENTS = 16 };
+#define LINGER_NS 50000ull /* how long it goes on looking after the last piece of work: answers come soon */
+
+static uint64_t clock_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void sn_packet_helper_arm(struct sn_packet_wire *w)
+{
+    for (unsigned i = 0; i < w->backend->fds; i++) {
+        struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = (uint64_t)i + 1};
+        epoll_ctl(w->epoll, EPOLL_CTL_MOD, w->backend->fd[i], &e);
+    }
+}
+
+/* Until nothing has happened for a while, or somebody else drives. */
+static void drive(struct sn_packet_wire *w)
+{
+    uint64_t since = clock_ns();
+    sn_packet_add(&sn_packet_totals.wakes, 1);
+    while (!atomic_load(&w->stop)) {
+        int work = sn_port_run(w->wire.port);
+        uint64_t now = clock_ns();
+        if (work > 0)
+            since = now;
+        else if (now - since > LINGER_NS)
+            break;
+        else
+            sched_yield();
+    }
+    sn_port_wake(w->wire.port); /* timers may have been set, and the thread knows when it last looked */
+}
+
+static void *run(void *arg)
+{
+    struct sn_packet_wire *w = arg;
+    struct epoll_event events[EVENTS];
+    while (!atomic_load(&w->stop)) {
+        int n = epoll_wait(w->epoll, events, EVENTS, -1);
+        if (n <= 0 || atomic_load(&w->stop))
+            continue;
+        sn_port_lock(w->wire.port);
+        w->backend->look_all = true;
+        sn_port_unlock(w->wire.port);
+        drive(w);
+        sn_port_lock(w->wire.port);
+        if (w->asleep)
+            sn_packet_helper_arm(w);
+        sn_port_unlock(w->wire.port);
+    }
+    return NULL;
+}
+
+int sn_packet_helper_start(struct sn_packet_wire *w)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are the program's */
+    int rc = pthread_create(&w->helper, NULL, run, w);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (rc)
+        return -rc;
+    pthread_setname_np(w->helper, "softnic-wire");
+    w->helper_started = true;
+    return 0;
+}
+
+void sn_packet_helper_stop(struct sn_packet_wire *w)
+{
+    uint64_t one = 1;
+    atomic_store(&w->stop, true);
+    while (write(w->poke, &one, sizeof(one)) < 0 && errno == EINTR)
+        continue;
+    pthread_join(w->helper, NULL);
+    w->helper_started = false;
+}
