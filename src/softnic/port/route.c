@@ -57,7 +57,7 @@ struct sn_burst *sn_port_burst(struct sn_qp *qp, bool request)
 }
 
 /* What nobody takes is lost, and found missing by the transport. */
-enum sn_sent sn_port_send(struct sn_qp *qp, struct sn_burst *b)
+static enum sn_sent send(struct sn_qp *qp, struct sn_burst *b)
 {
     struct sn_port *port = qp->port;
     struct sn_nic *peer = peer_of(qp);
@@ -71,6 +71,31 @@ enum sn_sent sn_port_send(struct sn_qp *qp, struct sn_burst *b)
     if (port->wire == NULL)
         return SN_SENT;
     return port->wire->ops->send(port->wire, b) == -EAGAIN ? SN_SENT_FULL : SN_SENT;
+}
+
+enum sn_sent sn_port_send(struct sn_qp *qp, struct sn_burst *b)
+{
+    enum sn_sent sent = send(qp, b);
+
+    /* A burst that found no room is offered again. One in the queue of deliveries stays as it is until its turn. */
+    if (qp->port->capture != NULL && sent == SN_SENT)
+        qp->port->capture(qp->port->capture_arg, b);
+    return sent;
+}
+
+void sn_port_capture_arrival(struct sn_port *port, const struct sn_qp *qp, const struct sn_burst *b)
+{
+    /* A packet that was born from a frame does not name its sender: the queue pair knows it. */
+    uint32_t sqpn = b->sqpn == 0 && qp != NULL ? qp->params.remote_qpn : b->sqpn;
+
+    if (port->capture != NULL && find_peer(port, b->sgid, sqpn) == NULL)
+        port->capture(port->capture_arg, b);
+}
+
+void sn_port_set_capture(struct sn_port *port, void (*fn)(void *arg, const struct sn_burst *burst), void *arg)
+{
+    port->capture = fn;
+    port->capture_arg = arg;
 }
 
 enum sn_sent sn_port_forward(struct sn_port *port, const struct sn_burst *b)

@@ -207,12 +207,13 @@ static const struct sn_opcode *judge(const struct sn_burst *packet, uint8_t *opc
     int found = sn_opcode_find(packet);
     const struct sn_opcode *o;
 
-    if (found < 0 || packet->dqpn > 0xffffff || packet->psn > 0xffffff || packet->msn > 0xffffff)
+    if (found < 0 || packet->dqpn > 0xffffff || packet->psn > 0xffffff)
         return NULL;
     o = &sn_opcode_table[found];
     if (!payload_fits(packet, o->payload) || ((o->headers & SN_HAS_DETH) && packet->sqpn > 0xffffff))
         return NULL;
-    if ((o->headers & SN_HAS_ATOMIC) && packet->atomic_size != 8)
+    if (((o->headers & SN_HAS_ATOMIC) && packet->atomic_size != 8) ||
+        ((o->headers & SN_HAS_AETH) && packet->msn > 0xffffff))
         return NULL;
     *opcode = (uint8_t)found;
     return o;
