@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rig.h"
+
+#include <arpa/inet.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { SECONDS = 10 };
+
+void skip_all(const char *reason, ...)
+{
+    va_list args;
+    va_start(args, reason);
+    printf("SKIP: ");
+    vprintf(reason, args);
+    printf("\n");
+    va_end(args);
+    exit(77);
+}
+
+void gid_of(const char *address, uint8_t gid[16])
+{
+    memset(gid, 0, 16);
+    if (inet_pton(AF_INET6, address, gid) == 1)
+        return;
+    gid[10] = gid[11] = 0xff;
+    assert_int_equal(inet_pton(AF_INET, address, gid + 12), 1);
+}
+
+void station_open(struct station *s, struct sn_backend *backend, const char *address, const struct options *o)
+{
+    struct sn_port_config config = {.no_thread = true, .burst_bytes = o->burst_bytes, .gpu = o->gpu};
+    struct sn_nic_config nic = {.name = "softnic", .gid_count = 1, .seed = 0};
+    memset(s, 0, sizeof(*s));
+    gid_of(address, nic.gid[0]);
+    memcpy(nic.mac, backend->mac, 6);
+    assert_int_equal(sn_port_create(&config, &s->w.port), 0);
+    assert_int_equal(sn_packet_wire_create(s->w.port, backend, true, &s->wire), 0);
+    sn_port_lock(s->w.port);
+    sn_port_attach_wire(s->w.port, s->wire);
+    sn_port_unlock(s->w.port);
+    assert_int_equal(sn_packet_bind(s->wire, (const uint8_t(*)[16])nic.gid, 1, &nic.slot), 0);
+    assert_int_equal(sn_nic_create(s->w.port, &nic, &s->w.nic[0]), 0);
+    end_open(&s->e, &s->w, 0, o);
+}
+
+void station_close(struct station *s)
+{
+    end_close(&s->e);
+    sn_packet_unbind(s->wire, sn_nic_get_config(s->w.nic[0])->gid[0]);
+    assert_int_equal(sn_nic_destroy(s->w.nic[0]), 0);
+    sn_port_lock(s->w.port);
+    sn_port_attach_wire(s->w.port, NULL);
+    sn_port_unlock(s->w.port);
+    s->wire->ops->destroy(s->wire);
+    sn_port_destroy(s->w.port);
+}
+
+void stations_connect(struct station *a, struct station *b)
+{
+    ends_connect(&a->e, &b->e);
+}
+
+bool stations_run(struct station *a, struct station *b, bool (*done)(void *arg), void *arg)
+{
+    time_t end = time(NULL) + SECONDS;
+    while (!done(arg)) {
+        int work = sn_port_run(a->w.port) + sn_port_run(b->w.port);
+        if (work == 0 && time(NULL) > end)
+            return false;
+    }
+    return true;
+}
+
+static const struct sn_cqe64 *got;
+
+static bool has_cqe(void *arg)
+{
+    got = next_cqe(arg);
+    return got != NULL;
+}
+
+void station_expect(struct station *a, struct station *b, uint32_t index)
+{
+    if (!stations_run(a, b, has_cqe, &a->e))
+        fail_msg("WQE %u: no completion", index);
+    if (cqe_opcode(got) != SN_CQE_REQ)
+        fail_msg("WQE %u: opcode 0x%x syndrome 0x%02x", index, cqe_opcode(got), cqe_syndrome(got));
+    assert_int_equal(sn_get16(got->wqe_counter), index & 0xffff);
+}
+
+static bool has_rcqe(void *arg)
+{
+    got = next_rcqe(arg);
+    return got != NULL;
+}
+
+/* ---- every operation -------------------------------------------------------------------------------------------- */
+
+enum { COUNTER = MEM_SIZE - 64, RESULT = MEM_SIZE - 128, HALF = MEM_SIZE / 2, MOST = 1 << 17 };
+
+static void do_write(struct station *a, struct station *b, uint32_t length, uint32_t seed)
+{
+    fill(a->e.mem, length, seed);
+    struct wr wr = wr_write(&a->e, &b->e, 0, HALF + seed % 7, length);
+    b->e.mem[HALF + seed % 7 + length] = 0x5a;
+    station_expect(a, b, post(&a->e, &wr));
+    assert_memory_equal(a->e.mem, b->e.mem + HALF + seed % 7, length);
+    assert_int_equal(b->e.mem[HALF + seed % 7 + length], 0x5a);
+}
+
+static void do_read(struct station *a, struct station *b, uint32_t length, uint32_t seed)
+{
+    fill(b->e.mem, length, seed);
+    struct wr wr = wr_read(&a->e, &b->e, HALF, 0, length);
+    station_expect(a, b, post(&a->e, &wr));
+    assert_memory_equal(a->e.mem + HALF, b->e.mem, length);
+}
+
+static void do_send(struct station *a, struct station *b, uint32_t length, uint32_t seed)
+{
+    fill(a->e.mem, length, seed);
+    post_recv(&b->e, b->e.mem + HALF, MOST, b->e.mkey);
+    struct wr wr = wr_send(&a->e, 0, length);
+    uint32_t index = post(&a->e, &wr);
+    assert_true(stations_run(a, b, has_rcqe, &b->e));
+    assert_int_equal(sn_get32(got->byte_cnt), length);
+    station_expect(a, b, index);
+    assert_memory_equal(a->e.mem, b->e.mem + HALF, length);
+}
+
+static void do_add(struct station *a, struct station *b, uint64_t add)
+{
+    uint64_t before, after, result;
+    memcpy(&before, b->e.mem + COUNTER, 8);
+    struct wr wr = wr_fetch_add(&a->e, &b->e, RESULT, COUNTER, add);
+    station_expect(a, b, post(&a->e, &wr));
+    memcpy(&after, b->e.mem + COUNTER, 8);
+    memcpy(&result, a->e.mem + RESULT, 8);
+    assert_int_equal(after, before + add);
+    assert_int_equal(result, before);
+}
+
+void exercise(struct station *a, struct station *b, unsigned rounds, uint32_t seed)
+{
+    uint32_t mtu = 128u << a->e.o.mtu;
+    const uint32_t edge[] = {0, 1, 3, 8, mtu - 1, mtu, mtu + 1, 2 * mtu, 3 * mtu + 5, 64 * mtu, MOST};
+    for (unsigned i = 0; i < rounds; i++) {
+        struct station *from = i & 1 ? b : a, *to = i & 1 ? a : b;
+        uint32_t length, pick = seed + i;
+        fill((uint8_t *)&pick, sizeof(pick), seed + i);
+        length = i < sizeof(edge) / sizeof(edge[0]) ? edge[i] : pick >> 8 & (MOST - 1);
+        length = length > MOST ? MOST : length;
+        do_write(from, to, length, seed + i);
+        do_read(from, to, length, seed + i * 3);
+        do_send(from, to, length, seed + i * 5);
+        do_add(from, to, pick);
+    }
+}
