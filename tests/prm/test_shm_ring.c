@@ -166,7 +166,7 @@ static void bad_headers_are_refused(void **state)
     static const struct shm_header bad[] = {
         {.kind = SN_KIND_COUNT, .mtu_service = 1},
         {.kind = 0xff, .mtu_service = 1},
-        {.kind = SN_KIND_WRITE, .flags = 0x40, .mtu_service = 1},
+        {.kind = SN_KIND_WRITE, .flags = 0x80, .mtu_service = 1},
         {.kind = SN_KIND_WRITE, .mtu_service = 6},
         {.kind = SN_KIND_WRITE, .mtu_service = 15},
         {.kind = SN_KIND_WRITE, .mtu_service = 1, .npackets = 1u << 24},
