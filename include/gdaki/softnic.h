@@ -91,6 +91,32 @@ void softnic_dmabuf_forget(void *base);
 /* Text of this thread's last refused call ("CREATE_QP: st = 3 is not modelled (0: RC)"), or "". */
 const char *softnic_last_error(void);
 
+/*
+ * Faults on purpose, below the verbs: packets, refusals, completions, doorbells. docs/faults.md has the language of plans
+ * ("drop:rate=0.01;lose-response:kind=atomic,nth=1"). One plan a process: softnic_fault_set takes the place of the active
+ * one, also of SOFTNIC_FAULTS, and stays when devices are closed and opened; softnic_fault_clear ends it (what is held
+ * back is delivered). 0, -EINVAL (softnic_last_error says which rule and value) or -ENOMEM.
+ */
+int softnic_fault_set(const char *plan, uint64_t seed);
+int softnic_fault_clear(void);
+
+/* What the active plan, or else the last one, has done. New members go to the end. */
+struct softnic_fault_stats {
+    uint64_t packets_seen, doorbells_seen, completions_seen; /* looked at while it was active */
+    uint64_t dropped, duplicated, delayed, reordered;
+    uint64_t corrupted, corrupted_passed; /* passed: hit where no CRC covers */
+    uint64_t responses_lost;
+    uint64_t retry_exceeded; /* requests swallowed for it */
+    uint64_t link_down;      /* packets lost to it */
+    uint64_t naks, rnr_naks, cq_overruns;
+    uint64_t doorbells_lost, doorbells_delayed, doorbells_merged;
+    uint64_t held;           /* packets and doorbells held back now */
+    uint64_t overflow;       /* packets lost because no more could be held back */
+};
+
+/* Fills at most `size` bytes; returns sizeof(struct softnic_fault_stats) of the library. */
+size_t softnic_fault_stats(struct softnic_fault_stats *stats, size_t size);
+
 /* "shm" or "none": what carries messages to other processes. */
 const char *softnic_wire_name(void);
 

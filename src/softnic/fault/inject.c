@@ -294,6 +294,11 @@ void sn_faults_destroy(struct sn_faults *f)
     free(f);
 }
 
+bool sn_port_has_faults(const struct sn_port *port)
+{
+    return port->faults != NULL;
+}
+
 void sn_port_fault_counts(struct sn_port *port, struct sn_fault_counts *out)
 {
     *out = (struct sn_fault_counts){0};

@@ -43,6 +43,8 @@ struct sn_fault_counts {
  */
 int sn_port_set_faults(struct sn_port *port, const struct sn_fault_plan *plan, uint64_t seed);
 
+bool sn_port_has_faults(const struct sn_port *port);
+
 /* Of the active plan; all zero without one. */
 void sn_port_fault_counts(struct sn_port *port, struct sn_fault_counts *out);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Devices, the port that drives them, and what a fork does to both. */
+#include "softnic/port/thread.h"
 #include "softnic/verbs/device.h"
 
 #include <errno.h>
@@ -12,6 +13,7 @@
 
 #include "gdaki/softnic.h"
 #include "softnic/verbs/env.h"
+#include "softnic/verbs/fault.h"
 #include "softnic/verbs/log.h"
 #include "softnic/wire/shm.h"
 
@@ -179,6 +181,12 @@ static int start_port(void)
     int rc = sn_port_create(&(struct sn_port_config){.no_thread = !config.thread}, &p);
     if (rc)
         return -sv_refuse(-rc, "cannot create a port: %s", strerror(-rc));
+    rc = sv_faults_start(p);
+    if (rc) {
+        sv_refuse(-rc, "cannot start the fault plan: %s", strerror(-rc));
+        sn_port_destroy(p);
+        return rc;
+    }
     if (config.shm) {
         rc = sn_shm_create(p, &(struct sn_shm_config){.ring_bytes = config.ring_bytes, .passive = !config.thread},
                            &wire);
@@ -199,6 +207,7 @@ static void stop_port(void)
 {
     struct sn_port *p = atomic_exchange(&port, NULL);
     wait_until_left();
+    sv_faults_stop(p);
     if (wire) {
         sn_port_lock(p);
         sn_port_attach_wire(p, NULL);
@@ -297,6 +306,14 @@ void sv_device_put(struct sv_device *d, struct sv_context *ctx)
     pthread_mutex_unlock(&registry);
 }
 
+int sv_with_port(int (*fn)(struct sn_port *port, void *arg), void *arg)
+{
+    pthread_mutex_lock(&registry);
+    int rc = fn(atomic_load(&port), arg);
+    pthread_mutex_unlock(&registry);
+    return rc;
+}
+
 bool sv_context_known(const struct ibv_context *context)
 {
     bool known = false;
@@ -320,14 +337,17 @@ bool softnic_owns_register(const void *address)
     return owned;
 }
 
-/* The thread's longest nap (design: 50 us, doubling to 1 ms), and a look at the registers that are not hot. */
+/* The thread's naps until it has looked at every register; before there is a port, of one with few registers. */
 uint64_t softnic_worst_wake_ns(void)
 {
-    enum { LONGEST_NAP_NS = 1000000, COLD_LOOK_NS = 100000 };
     struct sv_device *unused;
+    unsigned slot;
     if (sv_device_list(&unused) >= 0 && !config.thread)
         return UINT64_MAX;
-    return LONGEST_NAP_NS + COLD_LOOK_NS;
+    struct sn_port *p = port_enter(&slot);
+    uint64_t ns = p ? sn_port_worst_wake_ns(p) : SN_WORST_WAKE_NS;
+    port_leave(slot);
+    return ns;
 }
 
 const char *softnic_wire_name(void)

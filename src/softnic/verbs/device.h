@@ -17,6 +17,9 @@ void sv_device_put(struct sv_device *device, struct sv_context *ctx);
 
 bool sv_context_known(const struct ibv_context *context);
 
+/* Runs `fn` with the process's port, or NULL while no device is open. Registry lock held, port not locked. */
+int sv_with_port(int (*fn)(struct sn_port *port, void *arg), void *arg);
+
 /* True if the pointer is one of our devices. */
 bool sv_device_known(const struct ibv_device *device);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gdaki/softnic.h"
+#include "softnic/verbs/fault.h"
 #include "softnic/verbs/log.h"
 
 static const struct softnic_env table[] = {
@@ -18,6 +19,8 @@ static const struct softnic_env table[] = {
     {"SOFTNIC_THREAD", "1",
      "1: a NIC thread drives the port when nobody else does; 0: only callers of softnic_drive do"},
     {"SOFTNIC_SEED", "0", "seed of keys and queue numbers; 0: unpredictable"},
+    {"SOFTNIC_FAULTS", "", "fault plan: what goes wrong on purpose, as in drop:rate=0.01 (docs/faults.md); empty: nothing"},
+    {"SOFTNIC_FAULT_SEED", "1", "seed of the fault plan's chances"},
 };
 
 const struct softnic_env *softnic_env_table(size_t *count)
@@ -57,9 +60,9 @@ static int read_choice(size_t row, const char *first, const char *second, bool *
 
 int sv_config_read(struct sv_config *out)
 {
-    enum { DEVICES, LINK, LOG, WIRE, RING, THREAD, SEED };
+    enum { DEVICES, LINK, LOG, WIRE, RING, THREAD, SEED, FAULTS, FAULT_SEED };
     struct sv_config c = {0};
-    uint64_t devices, ring;
+    uint64_t devices, ring, fault_seed;
     bool eth;
     int rc, level = sv_log_level(value_of(LOG));
     if (level < 0)
@@ -67,7 +70,9 @@ int sv_config_read(struct sv_config *out)
     sv_log_set_level((enum sv_level)level);
     if ((rc = read_number(DEVICES, 1, SV_MAX_DEVICES, &devices)) || (rc = read_choice(LINK, "eth", "ib", &eth)) ||
         (rc = read_choice(WIRE, "shm", "none", &c.shm)) || (rc = read_number(RING, 65536, 67108864, &ring)) ||
-        (rc = read_choice(THREAD, "1", "0", &c.thread)) || (rc = read_number(SEED, 0, UINT64_MAX, &c.seed)))
+        (rc = read_choice(THREAD, "1", "0", &c.thread)) || (rc = read_number(SEED, 0, UINT64_MAX, &c.seed)) ||
+        (rc = read_number(FAULT_SEED, 0, UINT64_MAX, &fault_seed)) ||
+        (rc = sv_faults_configure(value_of(FAULTS), fault_seed)))
         return rc;
     if (ring & (ring - 1))
         return -sv_refuse(EINVAL, "SOFTNIC_SHM_RING=%llu: expected a power of two", (unsigned long long)ring);
