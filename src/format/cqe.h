@@ -33,6 +33,9 @@ enum sn_syndrome {
     SN_SYND_ABORTED = 0x22,
 };
 
+/* flags_rqpn, bits 31..24, receive side of datagrams: 5..4 there is a GRH, 1..0 with RoCE the kind of network header. */
+enum { SN_CQE_L3_GRH = 0, SN_CQE_L3_IPV6 = 1, SN_CQE_L3_IPV4 = 2, SN_CQE_GRH = 1 << 4 };
+
 #define SN_CQE_OWNER     0x01u
 #define SN_CQE_SOLICITED 0x02u
 

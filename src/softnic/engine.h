@@ -256,6 +256,7 @@ struct sn_qp {
     uint32_t rx_count;
     uint32_t rx_phase;       /* copies that the burst in hand has behind it */
     int rx_error;            /* of the last of them */
+    uint8_t grh[40];         /* of the datagram in hand */
     uint64_t cnp_after;      /* ns: no CNP before (A17.9.3) */
     uint64_t gpu_word;       /* an atomic's word in GPU memory passes through here */
     struct sn_burst header;  /* addressing of everything that this QP sends */
@@ -391,6 +392,11 @@ void sn_rc_rx_duplicate(struct sn_qp *qp, const struct sn_burst *b);
 unsigned sn_rc_respond(struct sn_qp *qp); /* read and atomic responses that are due */
 void sn_rc_send_acks(struct sn_port *port);
 
+/* transport/unreliable.c */
+void sn_unreliable_sent(struct sn_qp *qp); /* what has been sent is done */
+bool sn_unreliable_receive(struct sn_qp *qp, const struct sn_burst *b);
+void sn_ud_address(struct sn_qp *qp, const struct sn_entry *e, struct sn_burst *b);
+
 /* transport/retry.c */
 void sn_rc_go_back(struct sn_qp *qp, uint32_t psn);
 void sn_rc_retry(struct sn_qp *qp); /* timeout, sequence NAK, lost response: one retry less */
@@ -400,9 +406,12 @@ void sn_rc_timer(struct sn_timer *timer);
 
 /* transport/complete.c */
 void sn_rc_complete(struct sn_qp *qp); /* pops finished WQEs, writes their CQEs */
+unsigned sn_rc_flush_sends(struct sn_qp *qp);
 unsigned sn_rc_flush(struct sn_qp *qp); /* in ERR: what is posted ends in flush CQEs */
 void sn_rc_fail(struct sn_qp *qp, struct sn_entry *e, uint8_t syndrome, uint8_t vendor);
 void sn_qp_error_enter(struct sn_qp *qp);
+void sn_qp_send_error(struct sn_qp *qp); /* a send failed: RC to ERR, UC and UD to SQER */
+void sn_ud_complete(struct sn_qp *qp, uint32_t bytes, const struct sn_burst *b, uint8_t flags);
 void sn_qp_error_note(struct sn_qp *qp, bool responder, uint8_t syndrome, uint8_t vendor, uint8_t opcode, uint16_t index);
 void sn_rq_complete(struct sn_qp *qp, uint8_t cqe_opcode, uint8_t syndrome, uint32_t bytes, uint32_t imm, bool solicited);
 

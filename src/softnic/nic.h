@@ -192,6 +192,7 @@ enum sn_qp_field {
     SN_QPF_SRA = 1 << 14, /* log_sra_max: reads/atomics as initiator */
     SN_QPF_RRA = 1 << 15, /* log_rra_max: reads/atomics as responder */
     SN_QPF_MSG_MAX = 1 << 16,
+    SN_QPF_QKEY = 1 << 17, /* datagrams */
 };
 
 struct sn_path {
@@ -213,6 +214,7 @@ struct sn_qp_params {
     uint8_t log_msg_max;
     uint32_t rcv_psn, snd_psn; /* 24 bits */
     uint32_t remote_qpn;
+    uint32_t qkey;
     struct sn_path path;
     uint8_t min_rnr, ack_timeout, retry_count, rnr_retry, log_sra_max, log_rra_max;
 };

@@ -219,7 +219,7 @@ SN_FN void exec_table_keys(struct exec_table_result *r)
 SN_FN void exec_table_cqe(struct exec_table_result *r)
 {
     struct sn_cqe64 c;
-    struct sn_cqe_info in = {SN_CQE_REQ, 8, 0, 0, 0, 0, 1, 0xfffe, 0xabcdef, 0x123456, 0, 99, 7, 0, 5};
+    struct sn_cqe_info in = {SN_CQE_REQ, 8, 0, 0, 0, 0, 1, 0xfffe, 0xabcdef, 0x123456, 0, 99, 7, 0, 0, 5};
     const struct sn_err_cqe *e = (const struct sn_err_cqe *)(const void *)&c;
 
     sn_cqe_build(&in, 1, &c);

@@ -167,7 +167,7 @@ void end_open(struct end *e, struct world *w, int nic, const struct options *o)
     if (o->srq)
         make_srq(e);
     struct sn_qp_attr attr = {
-        .service = SN_SERVICE_RC,
+        .service = o->service,
         .pdn = e->pdn,
         .user_index = 0x123456,
         .log_sq_size = o->log_sq,
@@ -220,6 +220,7 @@ static void move_up(struct end *e, struct end *peer)
                              .rcv_psn = e->o.psn,
                              .snd_psn = e->o.psn,
                              .remote_qpn = peer->qpn,
+                             .qkey = e->o.qkey,
                              .min_rnr = e->o.min_rnr,
                              .ack_timeout = e->o.ack_timeout,
                              .retry_count = e->o.retry,
@@ -229,7 +230,7 @@ static void move_up(struct end *e, struct end *peer)
 
     memcpy(p.path.dgid, sn_nic_get_config(peer->nic)->gid[0], 16);
     must(sn_qp_modify(e->nic, e->qpn, SN_QP_INIT, &p,
-                      SN_QPF_PORT | SN_QPF_RWE | SN_QPF_RRE | SN_QPF_RAE | SN_QPF_PKEY_INDEX));
+                      SN_QPF_PORT | SN_QPF_RWE | SN_QPF_RRE | SN_QPF_RAE | SN_QPF_PKEY_INDEX | SN_QPF_QKEY));
     must(sn_qp_modify(e->nic, e->qpn, SN_QP_RTR, &p,
                       SN_QPF_MTU | SN_QPF_RCV_PSN | SN_QPF_REMOTE | SN_QPF_PATH | SN_QPF_MIN_RNR | SN_QPF_RRA |
                           SN_QPF_MSG_MAX));

@@ -41,6 +41,8 @@ struct options {
     uint8_t atomic_mode;
     uint32_t share_uar;      /* use this UAR instead of one of its own */
     uint32_t burst_bytes;    /* of the port */
+    enum sn_service service;
+    uint32_t qkey;           /* datagrams */
     const struct gdaki_gpu_ops *gpu;
     bool gpu_queues, gpu_data; /* "in GPU memory": reached by the copy engine only */
 };

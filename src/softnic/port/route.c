@@ -35,8 +35,10 @@ static struct sn_nic *find_peer(struct sn_port *port, const uint8_t gid[16], uin
     return match;
 }
 
-static struct sn_nic *peer_of(struct sn_qp *qp)
+static struct sn_nic *peer_of(struct sn_qp *qp, const struct sn_burst *b)
 {
+    if (qp->attr.service == SN_SERVICE_UD)
+        return find_peer(qp->port, b->dgid, b->dqpn);
     if (qp->route_generation != qp->port->topology) {
         qp->peer = find_peer(qp->port, qp->params.path.dgid, qp->params.remote_qpn);
         qp->route_generation = qp->port->topology;
@@ -60,7 +62,7 @@ struct sn_burst *sn_port_burst(struct sn_qp *qp, bool request)
 static enum sn_sent send(struct sn_qp *qp, struct sn_burst *b)
 {
     struct sn_port *port = qp->port;
-    struct sn_nic *peer = peer_of(qp);
+    struct sn_nic *peer = peer_of(qp, b);
 
     if (port->faults != NULL && sn_faults_leave(port->faults, qp, b))
         return SN_SENT;

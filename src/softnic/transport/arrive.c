@@ -65,6 +65,8 @@ static void enqueue(struct sn_qp *qp, const struct sn_burst *b, bool payload)
 
 static bool execute(struct sn_qp *qp, const struct sn_burst *b)
 {
+    if (qp->attr.service != SN_SERVICE_RC)
+        return sn_unreliable_receive(qp, b);
     switch (b->kind) {
     case SN_KIND_ACK:
         sn_rc_acknowledged(qp, b);
@@ -170,6 +172,8 @@ static bool well_formed(const struct sn_burst *b)
 
 static bool from_peer(const struct sn_qp *qp, const struct sn_burst *b)
 {
+    if (qp->attr.service == SN_SERVICE_UD)
+        return true; /* from anybody who has the Q_Key */
     return b->sqpn == qp->params.remote_qpn && b->mtu == qp->mtu && same_gid(b->sgid, qp->params.path.dgid);
 }
 
@@ -178,7 +182,8 @@ static void complete_packet(const struct sn_qp *qp, const struct sn_burst *packe
 {
     memcpy(out, packet, packet->iov_count > SN_BURST_MAX_IOV ? offsetof(struct sn_burst, iov) : burst_size(packet));
     out->mtu = qp->mtu;
-    out->sqpn = qp->params.remote_qpn;
+    if (qp->attr.service != SN_SERVICE_UD)
+        out->sqpn = qp->params.remote_qpn;
     if (out->kind == SN_KIND_READ_REQUEST)
         out->npackets = sn_mtu_packets(out->dmalen, qp->mtu);
 }

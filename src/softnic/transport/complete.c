@@ -29,6 +29,21 @@ void sn_qp_error_enter(struct sn_qp *qp)
     sn_qp_activate(qp);
 }
 
+/* Unreliable services lose their send queue only: what is posted is flushed, receives go on (10.3.1.6). */
+void sn_qp_send_error(struct sn_qp *qp)
+{
+    if (qp->state == SN_QP_ERR)
+        return;
+    if (qp->attr.service == SN_SERVICE_RC) {
+        sn_qp_error_enter(qp);
+        return;
+    }
+    qp->state = SN_QP_SQER;
+    sn_qp_unwait(qp);
+    qp->sq.doorbell = true;
+    sn_qp_activate(qp);
+}
+
 static bool send_cqe(struct sn_qp *qp, const struct sn_wqe *w, uint8_t syndrome, uint8_t vendor)
 {
     struct sn_cqe_info info = {.cqe_opcode = syndrome == 0 ? SN_CQE_REQ : SN_CQE_REQ_ERR,
@@ -74,8 +89,7 @@ void sn_rc_complete(struct sn_qp *qp)
         if (e->syndrome != 0) {
             sn_qp_error_note(qp, false, e->syndrome, e->vendor, e->w.opcode, e->w.index);
             send_cqe(qp, &e->w, e->syndrome, e->vendor);
-            if (qp->state != SN_QP_ERR)
-                sn_qp_error_enter(qp);
+            sn_qp_send_error(qp);
             return;
         }
         if (e->w.ce >= SN_CE_ALWAYS && !send_cqe(qp, &e->w, 0, 0))
@@ -163,7 +177,8 @@ static unsigned flush_receives(struct sn_qp *qp, unsigned budget)
     return done;
 }
 
-unsigned sn_rc_flush(struct sn_qp *qp)
+/* In SQER and ERR: send WQEs. */
+unsigned sn_rc_flush_sends(struct sn_qp *qp)
 {
     struct sn_tx *tx = &qp->tx;
     unsigned done = 0;
@@ -176,24 +191,26 @@ unsigned sn_rc_flush(struct sn_qp *qp)
     tx->head = tx->next = tx->tail = tx->reads = 0;
     if (!qp->attr.no_sq)
         done += flush_ring(qp, FLUSH_BUDGET);
+    return done;
+}
+
+unsigned sn_rc_flush(struct sn_qp *qp)
+{
+    unsigned done = sn_rc_flush_sends(qp);
+
     return done + flush_receives(qp, FLUSH_BUDGET);
 }
 
-/* Ends the receive WQE in hand (qp->rx.wqe_index). */
-void sn_rq_complete(struct sn_qp *qp, uint8_t cqe_opcode, uint8_t syndrome, uint32_t bytes, uint32_t imm, bool solicited)
+static void receive_cqe(struct sn_qp *qp, struct sn_cqe_info *info)
 {
-    struct sn_cqe_info info = {.cqe_opcode = cqe_opcode,
-                               .syndrome = syndrome,
-                               .vendor = syndrome == SN_SYND_FLUSH ? SN_VENDOR_FLUSH : syndrome,
-                               .wqe_counter = qp->rx.wqe_index,
-                               .qpn = qp->qpn,
-                               .user_index = qp->attr.user_index,
-                               .srqn = qp->srq != NULL ? qp->srq->number : 0,
-                               .byte_count = bytes,
-                               .imm = imm,
-                               .solicited = solicited,
-                               .timestamp = qp->port->now_ns};
+    uint8_t syndrome = info->syndrome;
 
+    info->vendor = syndrome == SN_SYND_FLUSH ? SN_VENDOR_FLUSH : syndrome;
+    info->wqe_counter = qp->rx.wqe_index;
+    info->qpn = qp->qpn;
+    info->user_index = qp->attr.user_index;
+    info->srqn = qp->srq != NULL ? qp->srq->number : 0;
+    info->timestamp = qp->port->now_ns;
     qp->rx.has_wqe = false;
     if (syndrome == SN_SYND_FLUSH)
         qp->nic->counters.resp_cqe_flush_error++;
@@ -201,9 +218,32 @@ void sn_rq_complete(struct sn_qp *qp, uint8_t cqe_opcode, uint8_t syndrome, uint
         qp->nic->counters.resp_cqe_error++;
     if (syndrome == SN_SYND_LOCAL_LENGTH)
         qp->nic->counters.resp_local_length_error++;
-    if (sn_cq_push(qp->recv_cq, &info))
+    if (sn_cq_push(qp->recv_cq, info))
         return;
     sn_qp_error_note(qp, true, SN_SYND_LOCAL_QP_OP, SN_VENDOR_CQ_OVERRUN, 0, qp->rx.wqe_index);
     if (qp->state != SN_QP_ERR)
         sn_qp_error_enter(qp);
+}
+
+/* Ends the receive WQE in hand (qp->rx.wqe_index). */
+void sn_rq_complete(struct sn_qp *qp, uint8_t cqe_opcode, uint8_t syndrome, uint32_t bytes, uint32_t imm, bool solicited)
+{
+    struct sn_cqe_info info = {
+        .cqe_opcode = cqe_opcode, .syndrome = syndrome, .byte_count = bytes, .imm = imm, .solicited = solicited};
+
+    receive_cqe(qp, &info);
+}
+
+/* The same for a datagram: its CQE says where it came from. */
+void sn_ud_complete(struct sn_qp *qp, uint32_t bytes, const struct sn_burst *b, uint8_t flags)
+{
+    bool imm = b->flags & SN_BURST_IMM;
+    struct sn_cqe_info info = {.cqe_opcode = imm ? SN_CQE_RESP_SEND_IMM : SN_CQE_RESP_SEND,
+                               .byte_count = bytes,
+                               .imm = imm ? b->imm : 0,
+                               .rqpn = b->sqpn,
+                               .flags = flags,
+                               .solicited = (b->flags & SN_BURST_SOLICITED) != 0};
+
+    receive_cqe(qp, &info);
 }

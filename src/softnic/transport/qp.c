@@ -9,6 +9,8 @@
 
 #define QPN_LOW 0xffffu
 
+enum { UD_DEFAULT_MTU = 5 /* 4096 bytes: the port's, when the command names none */ };
+
 struct sn_qp *sn_qp_find(const struct sn_nic *nic, uint32_t qpn)
 {
     if (nic->qps == NULL || qpn >> 16 != nic->config.slot)
@@ -71,8 +73,8 @@ static int check(const struct sn_qp_attr *a)
 {
     int ret;
 
-    if (a->service != SN_SERVICE_RC)
-        return sn_fail(-EOPNOTSUPP, create_what, NULL, 0, "only reliable connections are modelled, not service", a->service);
+    if (a->service != SN_SERVICE_RC && a->service != SN_SERVICE_UC && a->service != SN_SERVICE_UD)
+        return sn_fail(-EOPNOTSUPP, create_what, NULL, 0, "RC, UC and UD (0, 1, 3) are modelled, not service", a->service);
     if (((uintptr_t)a->record.addr & 3) != 0 || (a->record.length != 0 && a->record.addr == NULL))
         return sn_fail(-EINVAL, create_what, NULL, 0, "doorbell record not aligned", (uintptr_t)a->record.addr);
     ret = check_sq(a);
@@ -288,6 +290,8 @@ static void take_flags(struct sn_qp_params *to, const struct sn_qp_params *p, ui
         to->log_msg_max = p->log_msg_max;
     if (mask & SN_QPF_PATH)
         to->path = p->path;
+    if (mask & SN_QPF_QKEY)
+        to->qkey = p->qkey;
 }
 
 static void take_connection(struct sn_qp_params *to, const struct sn_qp_params *p, uint32_t mask)
@@ -315,7 +319,7 @@ static void take_connection(struct sn_qp_params *to, const struct sn_qp_params *
 static int check_params(struct sn_qp *qp, enum sn_qp_state to, const struct sn_qp_params *p, uint32_t mask)
 {
     static const char what[] = "move a QP";
-    const uint32_t connect = SN_QPF_MTU | SN_QPF_RCV_PSN | SN_QPF_REMOTE;
+    const uint32_t connect = qp->attr.service == SN_SERVICE_UD ? 0 : SN_QPF_MTU | SN_QPF_RCV_PSN | SN_QPF_REMOTE;
 
     if ((mask & SN_QPF_MTU) && (p->mtu < 1 || p->mtu > 5))
         return sn_fail(-EINVAL, what, "qp", qp->qpn, "path MTU code not in 1..5", p->mtu);
@@ -357,7 +361,7 @@ static int to_rtr(struct sn_qp *qp)
     struct sn_rx *rx = &qp->rx;
     uint32_t slots = 1u << qp->params.log_rra_max;
 
-    if (rx->rd == NULL || rx->rd_mask + 1 != slots) {
+    if (qp->attr.service == SN_SERVICE_RC && (rx->rd == NULL || rx->rd_mask + 1 != slots)) {
         struct sn_rd_slot *rd = calloc(slots, sizeof(*rd));
         if (rd == NULL)
             return sn_fail(-ENOMEM, "move a QP", "qp", qp->qpn, "reads and atomics as responder", slots);
@@ -389,6 +393,16 @@ static void to_rts(struct sn_qp *qp)
     qp->read_limit = 1u << qp->params.log_sra_max;
     qp->sq.doorbell = true; /* the record counts from here, and a doorbell may have come early */
     sn_qp_activate(qp);
+}
+
+/* Everything up to here has been flushed; the send queue starts afresh behind it. */
+static void from_sqer(struct sn_qp *qp)
+{
+    for (uint32_t n = 0; n <= qp->sq.blocks && sn_rc_flush_sends(qp) != 0; n++)
+        ;
+    qp->tx.stop = false;
+    qp->tx.una = qp->tx.psn;
+    qp->sq.doorbell = true;
 }
 
 /* Draining: what has begun goes on to its completion, nothing new is started (10.3.1.5). */
@@ -433,6 +447,8 @@ static int run_transition(struct sn_qp *qp, enum sn_qp_state to)
         ret = to_rtr(qp);
     else if (to == SN_QP_RTS && from == SN_QP_RTR)
         to_rts(qp);
+    else if (to == SN_QP_RTS && from == SN_QP_SQER)
+        from_sqer(qp);
     else if (to == SN_QP_SQD && from == SN_QP_RTS)
         to_sqd(qp);
     else if (to == SN_QP_ERR)
@@ -469,6 +485,8 @@ int sn_qp_modify(struct sn_nic *nic, uint32_t qpn, enum sn_qp_state to, const st
     before = qp->params;
     take_flags(&qp->params, params, mask);
     take_connection(&qp->params, params, mask);
+    if (qp->attr.service == SN_SERVICE_UD && to == SN_QP_RTR && !(mask & SN_QPF_MTU))
+        qp->params.mtu = UD_DEFAULT_MTU;
     ret = run_transition(qp, to);
     if (ret != 0)
         qp->params = before;

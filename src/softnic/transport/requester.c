@@ -93,6 +93,9 @@ static enum sn_fault gather(struct sn_qp *qp, const struct sn_entry *e, uint32_t
 static uint32_t max_message(const struct sn_qp *qp)
 {
     uint8_t log = qp->params.log_msg_max;
+
+    if (qp->attr.service == SN_SERVICE_UD)
+        return sn_mtu_bytes(qp->mtu); /* one packet (9.8.3) */
     return log == 0 || log > 30 ? SN_MESSAGE_MAX : 1u << log;
 }
 
@@ -131,13 +134,16 @@ static struct sn_entry *fetch(struct sn_qp *qp)
         fault = SN_FAULT_MISMATCH;
         break;
     default:
-        fault = sn_wqe_parse(e->raw, qp->sq.blocks, max_message(qp), &e->w);
+        fault = sn_wqe_parse_for(qp->attr.service, e->raw, qp->sq.blocks, max_message(qp), &e->w);
         break;
     }
     e->sent = e->arrived = e->packets = 0;
     e->syndrome = e->vendor = 0;
     e->done = e->issued = false;
     e->local = e->w.op <= SN_OP_DUMP;
+    if (fault == SN_FAULT_NONE && qp->attr.service == SN_SERVICE_UD && e->w.op == SN_OP_SEND &&
+        sn_av_sgid_index(sn_wqe_av(e->raw)) >= qp->nic->config.gid_count)
+        fault = SN_FAULT_AV;
     if (fault == SN_FAULT_NONE && e->w.op >= SN_OP_DUMP)
         fault = check_pieces(qp, e);
     if (fault != SN_FAULT_NONE)
@@ -181,19 +187,21 @@ static enum step send_data(struct sn_qp *qp, struct sn_entry *e, uint32_t *bytes
     b->psn = sn_psn_add(e->psn, e->sent);
     b->npackets = n == left ? e->packets - e->sent : n >> (7 + qp->mtu);
     if (n == left) {
-        b->flags |= SN_BURST_LAST | SN_BURST_ACKREQ;
+        b->flags |= SN_BURST_LAST | (qp->attr.service == SN_SERVICE_RC ? SN_BURST_ACKREQ : 0);
         b->flags |= e->w.has_imm ? SN_BURST_IMM : 0;
         b->flags |= e->w.invalidate ? SN_BURST_INVALIDATE : 0;
         b->flags |= e->w.solicited ? SN_BURST_SOLICITED : 0;
     }
     qp->tx.unasked += b->npackets;
-    if (qp->tx.unasked >= ASK_INTERVAL)
+    if (qp->tx.unasked >= ASK_INTERVAL && qp->attr.service == SN_SERVICE_RC)
         b->flags |= SN_BURST_ACKREQ;
     b->va = e->w.raddr;
     b->rkey = e->w.rkey;
     b->dmalen = e->w.length;
     b->imm = e->w.imm;
     b->length = n;
+    if (qp->attr.service == SN_SERVICE_UD)
+        sn_ud_address(qp, e, b);
     fault = gather(qp, e, offset, n, b);
     if (fault != SN_FAULT_NONE) {
         mark_fault(qp, e, fault);
@@ -391,9 +399,15 @@ unsigned sn_rc_transmit(struct sn_qp *qp)
         sn_rc_ack_due(qp, qp->rx.ack_syndrome, qp->rx.ack_psn);
     if (qp->state == SN_QP_ERR)
         return work + sn_rc_flush(qp);
+    if (qp->state == SN_QP_SQER)
+        return work + sn_rc_flush_sends(qp);
     if (!sn_state_drains(qp->state))
         return work;
     work += send_turn(qp);
+    if (qp->attr.service != SN_SERVICE_RC) {
+        sn_unreliable_sent(qp);
+        return work;
+    }
     if (qp->tx.head != qp->tx.tail) {
         if (sn_tx_at(qp, qp->tx.head)->local)
             sn_rc_complete(qp);
