@@ -15,6 +15,13 @@ if(GDAKI_SANITIZE)
   add_link_options(${GDAKI_SAN_FLAGS})
 endif()
 
+if(GDAKI_FUZZ)
+  if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "GDAKI_FUZZ=ON needs clang (libFuzzer): configure with CC=clang CXX=clang++")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 function(gdaki_target target)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:${GDAKI_WARNINGS}>
                                            $<$<COMPILE_LANGUAGE:CXX>:${GDAKI_WARNINGS}>)

@@ -75,7 +75,7 @@ const char *sn_counter_name(unsigned n)
 
 static void destroy_queues(struct sn_nic *nic)
 {
-    for (uint32_t i = 0; nic->qps != NULL && i <= 0xffff; i++)
+    for (uint32_t i = 0; nic->qp_count != 0 && i <= 0xffff; i++)
         if (nic->qps[i] != NULL)
             sn_qp_destroy(nic, nic->qps[i]->qpn);
     for (uint32_t i = 1; i < nic->srqs.size; i++)
