@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sleep policy. Idle for 50 us: sleep, 50 us at first, doubling to 1 ms. Our own CPU paths wake the thread by futex; a GPU
- * store to a register cannot, so 1 ms (and the timer's slack) is the worst case for a first doorbell after a rest. While
- * somebody else drives, the thread steps back: it sleeps in steps of 250 us and is not woken by doorbells, since those are
- * being looked at. A port without queues sleeps until it is woken.
+ * store to a register cannot, so 1 ms (and the timer's slack) is the worst case for a first doorbell after a rest, as long
+ * as there are few registers. With many, a sleeper looks at the hot ones and at a slice of the others each time it wakes:
+ * thousands of cache lines a millisecond would be most of what idle queues cost. Once such a look has found a doorbell that
+ * nobody announced, all of them are looked at each time, for as long as that happens every second. While somebody else
+ * drives, the thread steps back: it sleeps in steps of 250 us and is not woken by doorbells, since those are being looked
+ * at. A port without queues sleeps until it is woken.
  *
  * A doorbell that is stored just when the thread goes to sleep: the thread announces its sleep, makes every other thread of
  * the process pass a barrier (membarrier), and looks once more. So the waker needs one relaxed load and no fence.
@@ -28,6 +31,9 @@
 #define SLEEP_MIN_NS 50000ull
 #define SLEEP_MAX_NS 1000000ull
 #define STEP_BACK_NS 250000ull
+#define SILENT_NS    1000000000ull /* how long an unannounced doorbell is remembered */
+
+enum { SLICE_ASLEEP = 1024 }; /* register slots that a sleeper looks at when it wakes by itself; half of them are in use */
 
 static uint64_t clock_ns(void)
 {
@@ -77,16 +83,32 @@ static bool has_queues(const struct sn_port *port)
     return false;
 }
 
-/* Under the lock: may the thread sleep, and how long at most? Everything is looked at once more. */
-static bool may_sleep(struct sn_port *port, uint64_t *ns)
+/* All registers in slices of SLICE_IDLE, or one slice of a sleeper's. False: there was something to do. */
+static bool look_around(struct sn_port *port, bool everywhere)
 {
-    uint64_t cold = 0, deadline, now;
+    uint64_t slots = everywhere ? port->reg_slots : 0;
 
-    for (const struct sn_nic *nic = port->nics; nic != NULL; nic = nic->next)
-        cold += nic->reg_slots;
-    for (uint64_t looked = 0; looked <= cold; looked += 2048) /* SLICE_IDLE registers a turn */
-        if (sn_port_turn_locked(port) != 0 || port->active_count != 0 || port->xfers != NULL)
+    port->asleep_slice = everywhere ? 0 : SLICE_ASLEEP;
+    for (uint64_t looked = 0; looked <= slots; looked += 2048)
+        if (sn_port_turn_locked(port) != 0 || port->active_count != 0 || port->xfers != NULL) {
+            port->asleep_slice = 0;
             return false;
+        }
+    port->asleep_slice = 0;
+    return true;
+}
+
+/* Under the lock: may the thread sleep, and how long at most? The first look of a rest is at everything. */
+static bool may_sleep(struct sn_port *port, bool first, uint64_t *ns)
+{
+    uint64_t deadline, now, found = port->cold_found;
+
+    port->now_valid = false;
+    if (!look_around(port, first || sn_port_now(port) < port->silent_until)) {
+        if (!first && port->cold_found != found && atomic_load_explicit(&port->asleep, memory_order_acquire) != 0)
+            port->silent_until = sn_port_now(port) + SILENT_NS; /* rung, and nobody woke us */
+        return false;
+    }
     if (port->wire != NULL && port->wire->ops->pending(port->wire))
         return false;
     if (!has_queues(port) && port->wire == NULL)
@@ -101,8 +123,20 @@ static bool may_sleep(struct sn_port *port, uint64_t *ns)
     return true;
 }
 
+uint64_t sn_port_worst_wake_ns(struct sn_port *port)
+{
+    uint64_t looks;
+
+    if (!port->thread_started)
+        return UINT64_MAX;
+    sn_port_lock(port);
+    looks = sn_port_now(port) < port->silent_until ? 1 : (port->reg_slots + SLICE_ASLEEP - 1) / SLICE_ASLEEP;
+    sn_port_unlock(port);
+    return (looks > 1 ? looks : 1) * (uint64_t)SN_WORST_WAKE_NS;
+}
+
 /* One look with the lock held. False: there is something to do, or somebody else has the lock. */
-static bool look(struct sn_port *port, uint64_t *ns, bool *told)
+static bool look(struct sn_port *port, bool first, uint64_t *ns, bool *told)
 {
     bool idle;
 
@@ -112,7 +146,7 @@ static bool look(struct sn_port *port, uint64_t *ns, bool *told)
         port->wire->ops->sleeping(port->wire, true);
         *told = true;
     }
-    idle = may_sleep(port, ns);
+    idle = may_sleep(port, first, ns);
     pthread_mutex_unlock(&port->mutex);
     return idle;
 }
@@ -130,7 +164,7 @@ static void rest(struct sn_port *port)
     (void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
     while (!atomic_load_explicit(&port->thread_stop, memory_order_acquire)) {
         uint64_t ns = step;
-        if (!look(port, &ns, &told))
+        if (!look(port, step == SLEEP_MIN_NS, &ns, &told))
             break;
         futex_wait(&port->asleep, 1, ns);
         if (atomic_load_explicit(&port->asleep, memory_order_acquire) == 0)

@@ -3,11 +3,17 @@
 #ifndef SOFTNIC_PORT_THREAD_H
 #define SOFTNIC_PORT_THREAD_H
 
+#include <stdint.h>
+
 struct sn_port;
 
 int sn_thread_start(struct sn_port *port);
 void sn_thread_stop(struct sn_port *port);
 /* One turn, with the lock held. */
 unsigned sn_port_turn_locked(struct sn_port *port);
+#define SN_WORST_WAKE_NS 1100000u /* of a sleeping port with few registers: a nap of 1 ms, the timer's slack, the look */
+
+/* ns that a doorbell may stay unseen whose ringer wakes nobody; UINT64_MAX without a thread. Call without the lock. */
+uint64_t sn_port_worst_wake_ns(struct sn_port *port);
 
 #endif
