@@ -101,6 +101,11 @@ static uint8_t *put(uint8_t *p, const void *bytes, size_t n)
     return p + n;
 }
 
+static bool is_ours(struct sn_neigh *n, const uint8_t gid[16])
+{
+    return sn_port_find_nic(n->w->wire.port, gid) != NULL;
+}
+
 /* ---- sending ---------------------------------------------------------------------------------------------------- */
 
 static void send_arp(struct sn_neigh *n, uint16_t operation, const uint8_t dmac[6], const uint8_t sender[4],
@@ -175,6 +180,10 @@ int sn_neigh_find(struct sn_neigh *n, const uint8_t sgid[16], const uint8_t dgid
 {
     uint64_t now = sn_port_now(n->w->wire.port);
     struct entry *e = find(n, dgid);
+    if (is_ours(n, dgid)) { /* another process of this host, on the same interface */
+        memcpy(mac, n->w->backend->mac, 6);
+        return 0;
+    }
     if (!e)
         e = take(n, dgid);
     e->used_ns = now;
@@ -195,11 +204,6 @@ int sn_neigh_find(struct sn_neigh *n, const uint8_t sgid[16], const uint8_t dgid
 }
 
 /* ---- arrivals --------------------------------------------------------------------------------------------------- */
-
-static bool is_ours(struct sn_neigh *n, const uint8_t gid[16])
-{
-    return sn_port_find_nic(n->w->wire.port, gid) != NULL;
-}
 
 /* `may_add`: somebody who asks about us is about to talk to us, and will want an answer. */
 static void learn(struct sn_neigh *n, const uint8_t gid[16], const uint8_t mac[6], bool may_add)

@@ -322,10 +322,12 @@ static enum sn_frame_verdict parse(struct sn_packet_wire *w, const struct sn_fra
         memcpy(packet->sgid, in->sgid, 16);
         memcpy(packet->dgid, in->dgid, 16);
         packet->udp_sport = in->udp_sport;
+    }
+    enum sn_frame_verdict v = sn_frame_parse(in->bytes, in->length, b->ops->layer, !hidden, packet, &path);
+    if (b->ops->layer == SN_LAYER_UDP) {
         packet->tclass = in->tclass;
         packet->hop_limit = in->hop_limit;
     }
-    enum sn_frame_verdict v = sn_frame_parse(in->bytes, in->length, b->ops->layer, !hidden, packet, &path);
     return v == SN_FRAME_OK && hidden ? check_hidden(in) : v;
 }
 
