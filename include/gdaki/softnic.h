@@ -117,8 +117,11 @@ struct softnic_fault_stats {
 /* Fills at most `size` bytes; returns sizeof(struct softnic_fault_stats) of the library. */
 size_t softnic_fault_stats(struct softnic_fault_stats *stats, size_t size);
 
-/* "shm" or "none": what carries messages to other processes. */
+/* "shm", "none", "udp", "packet", "xdp", "tap", "dgram" or "pcap": what carries messages to other processes. */
 const char *softnic_wire_name(void);
+
+/* A line about it: who is reached, and which checks it cannot make. */
+const char *softnic_wire_says(void);
 
 #pragma GCC visibility pop
 

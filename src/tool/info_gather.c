@@ -40,6 +40,7 @@ static void add_softnic(json_t *choices)
 {
     uint64_t (*worst)(void) = (uint64_t(*)(void))softnic_symbol("softnic_worst_wake_ns");
     const char *(*wire)(void) = (const char *(*)(void))softnic_symbol("softnic_wire_name");
+    const char *(*says)(void) = (const char *(*)(void))softnic_symbol("softnic_wire_says");
     char text[96];
 
     if (worst)
@@ -49,7 +50,7 @@ static void add_softnic(json_t *choices)
     add_choice(choices, "softnic wake", text,
                "the longest that a doorbell stored by a GPU stays unseen while an idle softnic sleeps; stores by a CPU wake it");
     if (wire)
-        add_choice(choices, "softnic wire", wire(), "between processes of this host");
+        add_choice(choices, "softnic wire", wire(), says ? says() : "");
 }
 
 static void add_sdk(json_t *choices)

@@ -27,6 +27,8 @@ struct sv_device {
     unsigned index;
     enum sn_link link;
     struct sv_identity identity;
+    uint8_t path_mtu; /* enum ibv_mtu: the largest that the wire carries */
+    bool finds_macs;  /* the wire finds MAC addresses: a path needs none */
     /* Below: registry lock. */
     struct sn_nic *nic; /* NULL while no context is open */
     unsigned contexts;

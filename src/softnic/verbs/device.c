@@ -15,6 +15,7 @@
 #include "softnic/verbs/env.h"
 #include "softnic/verbs/fault.h"
 #include "softnic/verbs/log.h"
+#include "softnic/wire/packet_wire.h"
 #include "softnic/wire/shm.h"
 
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
@@ -112,6 +113,7 @@ static void after_fork_child(void)
     wire = NULL;
     open_contexts = NULL;
     sn_shm_after_fork_child();
+    sn_packet_after_fork_child();
     for (unsigned i = 0; i < device_count; i++) {
         devices[i].nic = NULL;
         devices[i].contexts = 0;
@@ -131,6 +133,9 @@ static void fill_device(struct sv_device *d, unsigned index)
 {
     *d = (struct sv_device){.index = index, .link = config.link};
     sv_identity_of(index, config.link, &d->identity);
+    sv_wire_identity(&config.wire, index, &d->identity);
+    d->path_mtu = config.wire.path_mtu;
+    d->finds_macs = sv_wire_finds_macs(&config.wire);
     d->ibv.node_type = IBV_NODE_CA;
     d->ibv.transport_type = IBV_TRANSPORT_IB;
     snprintf(d->ibv.name, sizeof(d->ibv.name), "softnic%u", index);
@@ -187,14 +192,13 @@ static int start_port(void)
         sn_port_destroy(p);
         return rc;
     }
-    if (config.shm) {
-        rc = sn_shm_create(p, &(struct sn_shm_config){.ring_bytes = config.ring_bytes, .passive = !config.thread},
-                           &wire);
-        if (rc) {
-            sn_port_destroy(p);
-            return -sv_refuse(-rc, "cannot create the shared-memory wire: %s (SOFTNIC_WIRE=none does without)",
-                              strerror(-rc));
-        }
+    rc = sv_wire_open(&config.wire, p, config.ring_bytes, !config.thread, &wire);
+    if (rc) {
+        sv_faults_stop(p);
+        sn_port_destroy(p);
+        return rc;
+    }
+    if (wire) {
         sn_port_lock(p);
         sn_port_attach_wire(p, wire);
         sn_port_unlock(p);
@@ -229,18 +233,15 @@ static int start_nic(struct sv_device *d)
                               .seed = config.seed ? config.seed + d->index : 0};
     memcpy(c.gid, d->identity.gid, sizeof(c.gid));
     memcpy(c.mac, d->identity.mac, sizeof(c.mac));
-    if (wire) {
-        int rc = sn_shm_bind(wire, d->identity.gid, d->identity.gid_count, &c.slot);
-        if (rc)
-            return -sv_refuse(-rc, "%s: no process slot is free (255 at most): %s", c.name, strerror(-rc));
-    }
+    int rc = sv_wire_bind(&config.wire, wire, &d->identity, &c.slot);
+    if (rc)
+        return rc;
     struct sn_port *p = atomic_load(&port);
     sn_port_lock(p);
-    int rc = sn_nic_create(p, &c, &d->nic);
+    rc = sn_nic_create(p, &c, &d->nic);
     sn_port_unlock(p);
     if (rc) {
-        if (wire)
-            sn_shm_unbind(wire, d->identity.gid[0]);
+        sv_wire_unbind(&config.wire, wire, &d->identity);
         return -sv_refuse(-rc, "%s: cannot create the NIC: %s", c.name, strerror(-rc));
     }
     d->slot = c.slot;
@@ -249,8 +250,7 @@ static int start_nic(struct sv_device *d)
 
 static void stop_nic(struct sv_device *d)
 {
-    if (wire)
-        sn_shm_unbind(wire, d->identity.gid[0]);
+    sv_wire_unbind(&config.wire, wire, &d->identity);
     struct sn_port *p = atomic_load(&port);
     sn_port_lock(p);
     sn_nic_destroy(d->nic);
@@ -355,5 +355,13 @@ const char *softnic_wire_name(void)
     struct sv_device *unused;
     if (sv_device_list(&unused) < 0)
         return "none";
-    return config.shm ? "shm" : "none";
+    return sv_wire_name(&config.wire);
+}
+
+const char *softnic_wire_says(void)
+{
+    struct sv_device *unused;
+    if (sv_device_list(&unused) < 0)
+        return "";
+    return sv_wire_says(&config.wire);
 }

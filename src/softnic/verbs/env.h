@@ -8,13 +8,15 @@
 #include <stdint.h>
 
 #include "softnic/nic.h"
+#include "softnic/verbs/wire.h"
 
 enum { SV_MAX_DEVICES = 64 };
 
 struct sv_config {
     unsigned devices;
     enum sn_link link;
-    bool shm, thread;
+    bool thread;
+    struct sv_wire_choice wire;
     size_t ring_bytes; /* per direction and connection, a power of two */
     uint64_t seed;
 };

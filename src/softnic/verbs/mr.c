@@ -216,7 +216,8 @@ static int fill_av(const struct sv_context *ctx, const struct ibv_ah_attr *attr,
     av->grh_gid_fl =
         htobe32(1u << 30 | (uint32_t)(attr->grh.sgid_index & 0xff) << 20 | (attr->grh.flow_label & 0xfffff));
     memcpy(av->rgid, attr->grh.dgid.raw, 16);
-    if (config->link == SN_LINK_ETHERNET && sv_identity_mac_of_gid(attr->grh.dgid.raw, av->rmac))
+    if (config->link == SN_LINK_ETHERNET && !ctx->device->finds_macs &&
+        sv_identity_mac_of_gid(attr->grh.dgid.raw, av->rmac))
         return sv_refuse(EHOSTUNREACH, "ibv_create_ah: no MAC is known for dgid %016llx:%016llx",
                          (unsigned long long)be64toh(attr->grh.dgid.global.subnet_prefix),
                          (unsigned long long)be64toh(attr->grh.dgid.global.interface_id));

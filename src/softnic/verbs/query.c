@@ -81,7 +81,8 @@ static void fill_port(const struct sv_context *ctx, struct ibv_port_attr *a)
     const struct sv_device *d = ctx->device;
     memset(a, 0, sizeof(*a));
     a->state = IBV_PORT_ACTIVE;
-    a->max_mtu = a->active_mtu = IBV_MTU_4096;
+    a->max_mtu = IBV_MTU_4096;
+    a->active_mtu = (enum ibv_mtu)d->path_mtu;
     a->gid_tbl_len = (int)d->identity.gid_count;
     a->max_msg_sz = 1u << 30;
     a->pkey_tbl_len = 1;
