@@ -60,19 +60,21 @@ static bool hold(struct sn_faults *f, const struct sn_uar_object *uar, int kind,
     return true;
 }
 
-/* A doorbell that waits to be merged with this one: its value is overwritten. True: this one waits in its place. */
-static bool merged(struct sn_faults *f, const struct sn_uar_object *uar, int kind, uint64_t value)
+enum merge { NONE_WAITS, WAITS_ON, IS_DUE };
+
+/* A doorbell that waits to be merged with this one is overwritten by it. */
+static enum merge merge(struct sn_faults *f, const struct sn_uar_object *uar, int kind, uint64_t value)
 {
     for (struct held_doorbell *h = f->doorbells; h != NULL; h = h->next)
         if (h->gap != 0 && h->nic == uar->nic && h->uar == uar->index && h->kind == kind) {
             if (--h->gap != 0) {
                 h->value = value;
-                return true;
+                return WAITS_ON;
             }
             release(h);
-            return false;
+            return IS_DUE;
         }
-    return false;
+    return NONE_WAITS;
 }
 
 static bool is_doorbell(enum sn_inject action)
@@ -86,8 +88,14 @@ bool sn_faults_doorbell(struct sn_faults *f, struct sn_uar_object *uar, int kind
     uint32_t chosen = UINT32_MAX;
 
     f->counts.doorbells++;
-    if (merged(f, uar, kind, value))
+    switch (merge(f, uar, kind, value)) {
+    case WAITS_ON:
         return true;
+    case IS_DUE:
+        return false;
+    default:
+        break;
+    }
     if (!sn_doorbell_parse(value, &db))
         return false;
     for (uint32_t i = 0; i < f->plan.count; i++) {

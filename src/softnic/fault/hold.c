@@ -16,6 +16,8 @@ static void unlink_packet(struct held_packet *h)
     *h->link = h->next;
     if (h->next != NULL)
         h->next->link = h->link;
+    else
+        h->faults->packets_tail = h->link;
     h->faults->packet_count--;
     h->faults->bytes -= h->b.length;
     sn_timer_cancel(&h->faults->port->wheel, &h->timer);
@@ -103,11 +105,9 @@ bool sn_hold_packet(struct sn_faults *f, struct sn_nic *nic, const struct sn_bur
     h->nic = nic;
     h->gap = gap;
     h->timer.fire = fire;
-    h->next = f->packets;
-    h->link = &f->packets;
-    if (h->next != NULL)
-        h->next->link = &h->next;
-    f->packets = h;
+    h->link = f->packets == NULL ? &f->packets : f->packets_tail;
+    *h->link = h;
+    f->packets_tail = &h->next;
     f->packet_count++;
     f->bytes += b->length;
     sn_timer_arm(&f->port->wheel, &h->timer, sn_port_now(f->port) + ns);

@@ -46,7 +46,7 @@ struct sn_faults {
     uint64_t began_ns;
     uint32_t burst_bytes; /* of the port, before */
     bool passing;         /* what comes by now has been judged */
-    struct held_packet *packets;
+    struct held_packet *packets, **packets_tail; /* oldest first; tail: not valid while there are none */
     uint32_t packet_count, doorbell_count;
     uint64_t bytes;
     struct held_doorbell *doorbells;
