@@ -83,7 +83,8 @@ struct doca_gpu_dev_verbs_qp {
     uint64_t *sq_db;  /* doorbell register, or the counter that the CPU follows */
     uint32_t gdaki_flags; /* enum gdaki_qp_flags; documented layout: reserved1[0..3] */
     uint8_t reserved1[4];
-    uint8_t reserved2[64];
+    uint64_t gdaki_ring; /* who rings, and up to where (device/gdaki_dev_door.cuh); documented layout: reserved2[0..7] */
+    uint8_t reserved2[56];
     struct doca_gpu_dev_verbs_cq cq_sq;
     uint8_t reserved3[64];
     enum doca_gpu_dev_verbs_nic_handler nic_handler; /* resolved: never AUTO */
@@ -130,7 +131,8 @@ GDAKI_LAYOUT(offsetof(struct doca_gpu_dev_verbs_qp, sq_wqe_daddr) == 64);
 GDAKI_LAYOUT(offsetof(struct doca_gpu_dev_verbs_qp, sq_dbrec) == 72);
 GDAKI_LAYOUT(offsetof(struct doca_gpu_dev_verbs_qp, sq_db) == 80);
 GDAKI_LAYOUT(offsetof(struct doca_gpu_dev_verbs_qp, gdaki_flags) == 88);
-GDAKI_LAYOUT(offsetof(struct doca_gpu_dev_verbs_qp, reserved2) == 96);
+GDAKI_LAYOUT(offsetof(struct doca_gpu_dev_verbs_qp, gdaki_ring) == 96);
+GDAKI_LAYOUT(offsetof(struct doca_gpu_dev_verbs_qp, reserved2) == 104);
 GDAKI_LAYOUT(offsetof(struct doca_gpu_dev_verbs_qp, cq_sq) == 160);
 GDAKI_LAYOUT(offsetof(struct doca_gpu_dev_verbs_qp, reserved3) == 224);
 GDAKI_LAYOUT(offsetof(struct doca_gpu_dev_verbs_qp, nic_handler) == 288);

@@ -22,35 +22,12 @@ GDAKI_DEV void doca_gpu_dev_verbs_submit_db_multi_qps_no_dbr(struct doca_gpu_dev
         doca_gpu_dev_verbs_submit_db_no_dbr<resource_sharing_mode, sync_scope>(qps[i], prod_indices[i], code_opt);
 }
 
-/* First doorbells of all, then records and second doorbells. Locks are taken in array order: all callers use one order. */
 template <unsigned int num_qps, GDAKI_T_SHARING, GDAKI_T_SCOPE>
 GDAKI_DEV void doca_gpu_dev_verbs_submit_db_multi_qps(struct doca_gpu_dev_verbs_qp **qps, uint64_t *prod_indices,
                                                       uint32_t code_opt = DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_DEFAULT)
 {
-    uint64_t target[num_qps];
-    bool locked[num_qps];
-    for (unsigned int i = 0; i < num_qps; i++) {
-        target[i] = 0;
-        locked[i] = gdaki_submit_rings<resource_sharing_mode>(qps[i], prod_indices[i], code_opt) &&
-                    gdaki_ring_lock<resource_sharing_mode>(qps[i], prod_indices[i]);
-        if (!locked[i])
-            continue;
-        target[i] = gdaki_ring_target<resource_sharing_mode>(qps[i], prod_indices[i]);
-        if (gdaki_ring_claim<resource_sharing_mode>(qps[i], target[i]))
-            gdaki_write_register(qps[i]->sq_db, gdaki_qp_doorbell(qps[i], target[i]), gdaki_ring_scope(qps[i], sync_scope),
-                                 code_opt);
-        else
-            target[i] = 0;
-    }
-    for (unsigned int i = 0; i < num_qps; i++) {
-        if (target[i] != 0) {
-            gdaki_write_record(qps[i]->sq_dbrec, target[i]);
-            gdaki_write_register(qps[i]->sq_db, gdaki_qp_doorbell(qps[i], target[i]),
-                                 gdaki_ring_scope(qps[i], sync_scope), code_opt);
-        }
-        if (locked[i])
-            gdaki_ring_unlock<resource_sharing_mode>(qps[i]);
-    }
+    for (unsigned int i = 0; i < num_qps; i++)
+        doca_gpu_dev_verbs_submit_db<resource_sharing_mode, sync_scope>(qps[i], prod_indices[i], code_opt);
 }
 
 template <unsigned int num_qps, GDAKI_T_SHARING, GDAKI_T_SCOPE>
@@ -91,11 +68,11 @@ GDAKI_DEV_INLINE void gdaki_count(struct doca_gpu_dev_verbs_qp *qp, uint64_t las
     uint32_t max_index = (uint32_t)(last + qp->cq_sq.cqe_rsvd), cqn = qp->cq_sq.cq_num;
     (void)gdaki_post<resource_sharing_mode, nic_handler>(
         companion_qp, 2, code_opt,
-        [=](struct doca_gpu_dev_verbs_wqe *slot, uint64_t index, uint64_t k) {
+        [=](const auto *fixed, auto *slot, uint64_t index, uint64_t k) {
             if (k == 0)
-                gdaki_make_wait(companion_qp, slot, index, max_index, cqn);
+                gdaki_make_wait(fixed, slot, index, max_index, cqn);
             else
-                gdaki_make_fetch_add(companion_qp, slot, index, counter_raddr, counter_laddr, counter_val);
+                gdaki_make_fetch_add(fixed, slot, index, counter_raddr, counter_laddr, counter_val);
         },
         qp);
 }

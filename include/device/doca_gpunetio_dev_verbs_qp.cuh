@@ -248,21 +248,22 @@ GDAKI_DEV void doca_gpu_dev_verbs_submit_bf(struct doca_gpu_dev_verbs_qp *qp, ui
                                             uint32_t code_opt = DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_DEFAULT)
 {
     int scope = gdaki_ring_scope(qp, sync_scope);
+    struct gdaki_ringer r;
     if (!gdaki_submit_rings<resource_sharing_mode>(qp, prod_index, code_opt) ||
-        !gdaki_ring_lock<resource_sharing_mode>(qp, prod_index))
+        gdaki_index_load<resource_sharing_mode>(&qp->sq_wqe_pi) >= prod_index ||
+        !gdaki_ring_enter<resource_sharing_mode>(qp, prod_index, &r))
         return;
-    uint64_t target = gdaki_ring_target<resource_sharing_mode>(qp, prod_index);
-    if (gdaki_ring_claim<resource_sharing_mode>(qp, target)) {
-        if (target == prod_index) {
-            gdaki_release_at(scope);
-            doca_gpu_dev_verbs_ring_bf<DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU>(qp, smem_wqe);
-            gdaki_write_record(qp->sq_dbrec, target);
-            gdaki_write_register(qp->sq_db, gdaki_qp_doorbell(qp, target), scope, code_opt);
-        } else {
-            gdaki_ring_with_record(qp, target, scope, code_opt);
-        }
+    if (gdaki_ring_ready<resource_sharing_mode>(qp, prod_index) == prod_index && r.announced < prod_index) {
+        gdaki_release_at(scope);
+        gdaki_index_max<resource_sharing_mode>(&qp->sq_wqe_pi, prod_index);
+        doca_gpu_dev_verbs_ring_bf<DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU>(qp, smem_wqe);
+        gdaki_ring_with_record(qp, prod_index, scope, code_opt);
+        r.announced = prod_index;
+    } else {
+        gdaki_ring_round<resource_sharing_mode>(qp, &r, scope, code_opt);
     }
-    gdaki_ring_unlock<resource_sharing_mode>(qp);
+    if (gdaki_ring_again<resource_sharing_mode>(qp, &r))
+        gdaki_ring_rest<resource_sharing_mode>(qp, r, scope, code_opt);
 }
 
 /* All lanes that are here together: eight of them write the WQE; with fewer, an ordinary doorbell takes its place. */

@@ -10,6 +10,12 @@
 
 #include "doca_gpunetio_dev_verbs_common.cuh"
 
+#define GDAKI_WARP_FULL 0xffffffffu
+
+/*
+ * For a mask that it does not know, a compiler (nvcc 13) takes lanes of one instruction for members of several groups, and
+ * goes through them with a match and a loop. So the usual mask, all lanes, is a constant in a branch of its own.
+ */
 struct gdaki_group {
     uint32_t mask;
     uint32_t leader; /* lane of the lowest member */
@@ -23,15 +29,19 @@ struct gdaki_group {
     /* Also orders memory among the members: what each wrote before is visible to all behind. */
     __device__ __forceinline__ void sync() const
     {
-        __syncwarp(mask);
+        if (mask == GDAKI_WARP_FULL)
+            __syncwarp(GDAKI_WARP_FULL);
+        else
+            __syncwarp(mask);
     }
     __device__ __forceinline__ uint64_t from_leader(uint64_t v) const
     {
-        return __shfl_sync(mask, (unsigned long long)v, (int)leader);
+        return mask == GDAKI_WARP_FULL ? __shfl_sync(GDAKI_WARP_FULL, (unsigned long long)v, 0)
+                                       : __shfl_sync(mask, (unsigned long long)v, (int)leader);
     }
     __device__ __forceinline__ bool all(bool v) const
     {
-        return __all_sync(mask, v) != 0;
+        return (mask == GDAKI_WARP_FULL ? __all_sync(GDAKI_WARP_FULL, v) : __all_sync(mask, v)) != 0;
     }
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What one-sided calls consist of: how many WQEs each operation is, and what the k-th looks like. Every WQE asks for a CQE,
- * since polling by index assumes one a slot. gdaki: C++ only.
+ * since polling by index assumes one a slot. `qp` is the queue, or a copy of its constants. gdaki: C++ only.
  */
 #ifndef GDAKI_DEV_MAKE_CUH
 #define GDAKI_DEV_MAKE_CUH
@@ -19,7 +19,7 @@ GDAKI_DEV uint64_t gdaki_pieces(size_t size)
 }
 
 /* Piece k of an RDMA WRITE or READ. */
-GDAKI_DEV void gdaki_make_piece(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *slot, uint64_t index,
+GDAKI_DEV void gdaki_make_piece(const struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *slot, uint64_t index,
                                 uint64_t k, uint32_t opcode, struct doca_gpu_dev_verbs_addr raddr,
                                 struct doca_gpu_dev_verbs_addr laddr, size_t size)
 {
@@ -35,7 +35,7 @@ GDAKI_DEV void gdaki_make_piece(struct doca_gpu_dev_verbs_qp *qp, struct doca_gp
 }
 
 template <typename T>
-GDAKI_DEV void gdaki_make_inline(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *slot, uint64_t index,
+GDAKI_DEV void gdaki_make_inline(const struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *slot, uint64_t index,
                                  struct doca_gpu_dev_verbs_addr raddr, T value)
 {
     struct gdaki_wqe_image w;
@@ -45,7 +45,7 @@ GDAKI_DEV void gdaki_make_inline(struct doca_gpu_dev_verbs_qp *qp, struct doca_g
 }
 
 /* Adds `value` to 8 bytes at raddr; the old value goes to laddr. */
-GDAKI_DEV void gdaki_make_fetch_add(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *slot, uint64_t index,
+GDAKI_DEV void gdaki_make_fetch_add(const struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *slot, uint64_t index,
                                     struct doca_gpu_dev_verbs_addr raddr, struct doca_gpu_dev_verbs_addr laddr,
                                     uint64_t value)
 {
@@ -56,7 +56,7 @@ GDAKI_DEV void gdaki_make_fetch_add(struct doca_gpu_dev_verbs_qp *qp, struct doc
 }
 
 /* Reads one byte of local memory: done only when what earlier READs wrote is visible there. */
-GDAKI_DEV void gdaki_make_dump(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *slot, uint64_t index,
+GDAKI_DEV void gdaki_make_dump(const struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *slot, uint64_t index,
                                struct doca_gpu_dev_verbs_addr daddr)
 {
     struct gdaki_wqe_image w;
@@ -64,7 +64,7 @@ GDAKI_DEV void gdaki_make_dump(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu
     gdaki_wqe_store(slot, &w);
 }
 
-GDAKI_DEV void gdaki_make_wait(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *slot, uint64_t index,
+GDAKI_DEV void gdaki_make_wait(const struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_wqe *slot, uint64_t index,
                                uint32_t max_index, uint32_t cqn)
 {
     struct gdaki_wqe_image w;

@@ -27,18 +27,20 @@ GDAKI_DEV void gdaki_blueflame_store_alone(struct doca_gpu_dev_verbs_qp *qp, con
 {
     uint64_t word[GDAKI_BF_LANES];
     for (uint32_t i = 0; i < GDAKI_BF_LANES; i++)
-        word[i] = gdaki_load_ring_u64((const uint64_t *)wqe + i);
+        word[i] = gdaki_peek_ring_u64((const uint64_t *)wqe + i);
     for (uint32_t i = 0; i < GDAKI_BF_LANES; i++)
         gdaki_store_mmio_u64(qp->sq_db + i, word[i]);
 }
 
 /*
  * Lanes with rank 0..7 store 8 bytes each, one instruction, so that the register sees one 64-byte write. All have read
- * before any stores: the NIC may start at the first 8 bytes, and the ring slot be in use again when the last are read.
+ * before any stores: the NIC may start at the first 8 bytes, and the ring slot be in use again when the last are read. No
+ * fence orders those reads before the store to the register, the values themselves do: each word is what is stored (a peek,
+ * so that ThreadSanitizer, which knows fences only, does not take the slot's next user for a racing one).
  */
 GDAKI_DEV void gdaki_blueflame_store(const struct gdaki_group &g, struct doca_gpu_dev_verbs_qp *qp, const void *wqe)
 {
-    uint64_t word = g.rank < GDAKI_BF_LANES ? gdaki_load_ring_u64((const uint64_t *)wqe + g.rank) : 0;
+    uint64_t word = g.rank < GDAKI_BF_LANES ? gdaki_peek_ring_u64((const uint64_t *)wqe + g.rank) : 0;
     g.sync();
     if (g.rank < GDAKI_BF_LANES)
         gdaki_store_mmio_u64(qp->sq_db + g.rank, word);
@@ -46,32 +48,31 @@ GDAKI_DEV void gdaki_blueflame_store(const struct gdaki_group &g, struct doca_gp
 
 /*
  * Announcement by BlueFlame: the first doorbell is the last WQE itself. `wqe` NULL: as it stands in the ring. The leader
- * holds the lock meanwhile; the syncs order its acquire before the lanes' loads, and their stores before its release.
- * When others have handed over further WQEs and the last slot is the second one of a WQE of two, no WQE begins there:
- * an ordinary doorbell takes its place.
+ * rings for the queue meanwhile (gdaki_ring_enter); the syncs order its acquire before the lanes' loads, and their stores
+ * before its release. When others have handed over further WQEs and the last slot is the second one of a WQE of two, no WQE
+ * begins there: an ordinary doorbell takes its place. So it does for what is asked for later.
  */
 template <GDAKI_P_SHARING>
 GDAKI_DEV_SLOW void gdaki_announce_bf(struct gdaki_group g, struct doca_gpu_dev_verbs_qp *qp, uint64_t producer,
                                         const struct doca_gpu_dev_verbs_wqe *wqe, int asked_scope, uint32_t code_opt)
 {
     int scope = gdaki_ring_scope(qp, asked_scope);
+    struct gdaki_ringer r = {};
     uint64_t target = 0;
-    bool locked = false;
+    bool rings = g.leads() && producer != 0 && !gdaki_cq_failed(&qp->cq_sq) &&
+                 gdaki_index_load<resource_sharing_mode>(&qp->sq_wqe_pi) < producer &&
+                 gdaki_ring_enter<resource_sharing_mode>(qp, producer, &r);
 
-    if (g.leads() && !gdaki_cq_failed(&qp->cq_sq)) {
-        locked = gdaki_ring_lock<resource_sharing_mode>(qp, producer);
-        if (locked) {
-            target = gdaki_ring_target<resource_sharing_mode>(qp, producer);
-            if (!gdaki_ring_claim<resource_sharing_mode>(qp, target)) {
-                target = 0;
-            } else if ((wqe == NULL || target != producer) &&
-                       !gdaki_wqe_slot_holds(qp, target - 1,
-                                             gdaki_load_ring_u64((const uint64_t *)gdaki_wqe_slot(qp, target - 1)))) {
-                gdaki_ring_with_record(qp, target, scope, code_opt);
-                target = 0;
-            } else {
-                gdaki_release_at(scope);
-            }
+    if (rings) {
+        target = gdaki_ring_ready<resource_sharing_mode>(qp, r.asked);
+        if (target <= r.announced || ((wqe == NULL || target != producer) &&
+                                      !gdaki_wqe_slot_holds(qp, target - 1,
+                                                            gdaki_load_ring_u64(gdaki_wqe_slot(qp, target - 1))))) {
+            gdaki_ring_round<resource_sharing_mode>(qp, &r, scope, code_opt);
+            target = 0;
+        } else {
+            gdaki_release_at(scope);
+            gdaki_index_max<resource_sharing_mode>(&qp->sq_wqe_pi, target);
         }
     }
     target = g.from_leader(target);
@@ -80,51 +81,78 @@ GDAKI_DEV_SLOW void gdaki_announce_bf(struct gdaki_group g, struct doca_gpu_dev_
         bool own = wqe != NULL && target == producer; /* else somebody's later WQE is the last one */
         gdaki_blueflame_store(g, qp, own ? wqe : gdaki_wqe_slot(qp, target - 1));
         g.sync();
-        if (g.leads()) {
-            gdaki_write_record(qp->sq_dbrec, target);
-            gdaki_write_register(qp->sq_db, gdaki_qp_doorbell(qp, target), scope, code_opt);
+        if (rings) {
+            gdaki_ring_with_record(qp, target, scope, code_opt);
+            r.announced = target;
         }
     }
-    if (locked)
-        gdaki_ring_unlock<resource_sharing_mode>(qp);
+    if (rings && gdaki_ring_again<resource_sharing_mode>(qp, &r))
+        gdaki_ring_rest<resource_sharing_mode>(qp, r, scope, code_opt);
+}
+
+/*
+ * One thread hands over WQEs from..to - 1 and announces them. `settled`: see gdaki_reserve. On a quiet queue that is a
+ * release, an atomic maximum nobody waits for, the request to ring, record, release, register, release, and the end of
+ * ringing.
+ */
+template <GDAKI_P_SHARING, GDAKI_P_HANDLER>
+GDAKI_DEV void gdaki_finish(struct doca_gpu_dev_verbs_qp *qp, const struct doca_gpu_dev_verbs_qp *fixed, uint64_t from,
+                            uint64_t to, bool settled, bool rings, uint32_t code_opt)
+{
+    const int gpu = DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU;
+    bool with_record = rings && gdaki_handler<nic_handler>(fixed) == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB;
+    int scope = gdaki_ring_scope(fixed, gpu);
+
+    if (settled && with_record) {
+        gdaki_hand_over_settled<resource_sharing_mode>(qp, to, scope);
+        gdaki_announce_released<resource_sharing_mode>(qp, fixed, to, scope, code_opt);
+    } else if (gdaki_hand_over<resource_sharing_mode>(qp, from, to) != 0 || !rings) {
+        return;
+    } else if (with_record) {
+        gdaki_announce_handed<resource_sharing_mode>(qp, to, scope, code_opt);
+    } else {
+        gdaki_announce<resource_sharing_mode, nic_handler>(qp, to, gpu, code_opt);
+    }
 }
 
 /* A run of the group has stored its WQEs from..to - 1. */
 template <GDAKI_P_SHARING, GDAKI_P_HANDLER>
-GDAKI_DEV_INLINE void gdaki_finish_run(const struct gdaki_group &g, struct doca_gpu_dev_verbs_qp *qp, uint64_t from,
-                                       uint64_t to, uint32_t code_opt)
+GDAKI_DEV_INLINE void gdaki_finish_run(const struct gdaki_group &g, struct doca_gpu_dev_verbs_qp *qp,
+                                       const struct doca_gpu_dev_verbs_qp *fixed, uint64_t from, uint64_t to, bool settled,
+                                       uint32_t code_opt)
 {
     bool rings = (code_opt & DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING) == 0;
-    bool bf = rings && g.size >= GDAKI_BF_LANES &&
-              gdaki_handler<nic_handler>(qp) == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF;
-    bool handed = g.leads() && gdaki_hand_over<resource_sharing_mode>(qp, from, to) == 0;
-
-    if (bf)
+    if (rings && g.size >= GDAKI_BF_LANES &&
+        gdaki_handler<nic_handler>(fixed) == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF) {
+        bool handed = g.leads() && gdaki_hand_over<resource_sharing_mode>(qp, from, to) == 0;
         gdaki_announce_bf<resource_sharing_mode>(g, qp, handed ? to : 0, NULL, DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU, code_opt);
-    else if (handed && rings)
-        gdaki_announce<resource_sharing_mode, nic_handler>(qp, to, DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU, code_opt);
+    } else if (g.leads()) {
+        gdaki_finish<resource_sharing_mode, nic_handler>(qp, fixed, from, to, settled, rings, code_opt);
+    }
 }
 
 /*
- * One thread that has the queue to itself: no votes. n WQEs, make(slot, index, k) writes the k-th. Returns the last
+ * One thread that has the queue to itself: no votes. n WQEs, make(fixed, slot, index, k) writes the k-th. Returns the last
  * index, or GDAKI_TICKET_NONE if the queue is in error.
  */
 template <GDAKI_P_SHARING, GDAKI_P_HANDLER, class Make>
 GDAKI_DEV_INLINE uint64_t gdaki_post_alone(struct doca_gpu_dev_verbs_qp *qp, uint64_t n, uint32_t code_opt, Make make,
                                            struct doca_gpu_dev_verbs_qp *also = NULL)
 {
-    uint64_t ring = qp->sq_wqe_num, last = GDAKI_TICKET_NONE;
+    bool rings = (code_opt & DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING) == 0;
+    struct doca_gpu_dev_verbs_qp fixed;
+    gdaki_fixed(&fixed, qp);
+    uint64_t ring = fixed.sq_wqe_num, last = GDAKI_TICKET_NONE;
     for (uint64_t base = 0; base < n;) {
         uint64_t run = n - base < ring ? n - base : ring;
-        uint64_t first = gdaki_reserve<resource_sharing_mode, nic_handler>(qp, run, code_opt, also);
+        bool settled;
+        uint64_t first = gdaki_reserve<resource_sharing_mode, nic_handler>(qp, run, code_opt, &settled, also);
         if (first == GDAKI_TICKET_NONE)
             return GDAKI_TICKET_NONE;
         for (uint64_t i = 0; i < run; i++)
-            make(gdaki_wqe_slot(qp, first + i), first + i, base + i);
+            make(&fixed, gdaki_wqe_slot(&fixed, first + i), first + i, base + i);
         last = first + run - 1;
-        if (gdaki_hand_over<resource_sharing_mode>(qp, first, last + 1) == 0 &&
-            (code_opt & DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING) == 0)
-            gdaki_announce<resource_sharing_mode, nic_handler>(qp, last + 1, DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU, code_opt);
+        gdaki_finish<resource_sharing_mode, nic_handler>(qp, &fixed, first, last + 1, settled, rings, code_opt);
         base += run;
     }
     return last;
@@ -139,22 +167,25 @@ template <GDAKI_P_SHARING, GDAKI_P_HANDLER, class Make>
 GDAKI_DEV_INLINE uint64_t gdaki_post_group(const struct gdaki_group &g, struct doca_gpu_dev_verbs_qp *qp, uint64_t n,
                                            uint32_t code_opt, Make make, struct doca_gpu_dev_verbs_qp *also)
 {
+    struct doca_gpu_dev_verbs_qp fixed;
+    gdaki_fixed(&fixed, qp);
     const struct gdaki_group_share share = gdaki_group_prefix(g, n);
-    uint64_t ring = qp->sq_wqe_num, own = share.before, total = share.total, last = GDAKI_TICKET_NONE;
+    uint64_t ring = fixed.sq_wqe_num, own = share.before, total = share.total, last = GDAKI_TICKET_NONE;
     for (uint64_t base = 0; base < total;) {
         uint64_t run = total - base < ring ? total - base : ring, first = 0;
+        bool settled = false;
         if (g.leads())
-            first = gdaki_reserve<resource_sharing_mode, nic_handler>(qp, run, code_opt, also);
+            first = gdaki_reserve<resource_sharing_mode, nic_handler>(qp, run, code_opt, &settled, also);
         first = g.from_leader(first);
         if (first == GDAKI_TICKET_NONE) /* lanes that were done with earlier runs keep their tickets */
             return own + n <= base ? last : GDAKI_TICKET_NONE;
         uint64_t lo = own > base ? own : base, hi = own + n < base + run ? own + n : base + run;
         for (uint64_t i = lo; i < hi; i++) {
             last = first + (i - base);
-            make(gdaki_wqe_slot(qp, last), last, i - own);
+            make(&fixed, gdaki_wqe_slot(&fixed, last), last, i - own);
         }
         g.sync(); /* orders the lanes' WQEs before the leader's release */
-        gdaki_finish_run<resource_sharing_mode, nic_handler>(g, qp, first, first + run, code_opt);
+        gdaki_finish_run<resource_sharing_mode, nic_handler>(g, qp, &fixed, first, first + run, settled, code_opt);
         base += run;
     }
     g.sync(); /* lanes that leave together are likely to post together again */

@@ -73,15 +73,14 @@ GDAKI_DEV_SLOW int gdaki_wait_slot_slow(struct doca_gpu_dev_verbs_qp *qp, uint64
     }
 }
 
-/* Waits until the slot of `last` is free. 0, -EIO, or EBUSY past the deadline. */
+/* Waits until the slot of `last` is free, given that everything below `done` was seen complete. */
 template <GDAKI_P_SHARING, GDAKI_P_HANDLER>
-GDAKI_DEV int gdaki_wait_slot(struct doca_gpu_dev_verbs_qp *qp, uint64_t last, uint64_t deadline_ns,
-                              struct doca_gpu_dev_verbs_qp *also = NULL)
+GDAKI_DEV int gdaki_wait_slot_from(struct doca_gpu_dev_verbs_qp *qp, uint64_t ring, uint64_t last, uint64_t done,
+                                   uint64_t deadline_ns, struct doca_gpu_dev_verbs_qp *also)
 {
-    uint64_t ring = qp->sq_wqe_num;
     if (last < ring)
         return 0;
-    if (last - ring < gdaki_index_load<resource_sharing_mode>(&qp->cq_sq.cqe_ci)) {
+    if (last - ring < done) {
         /* orders the NIC's reads of the slot, which cqe_ci says are over, before the new WQE's stores */
         gdaki_fence_control(gdaki_sharing<resource_sharing_mode>::scope);
         return 0;
@@ -89,29 +88,50 @@ GDAKI_DEV int gdaki_wait_slot(struct doca_gpu_dev_verbs_qp *qp, uint64_t last, u
     return gdaki_wait_slot_slow<resource_sharing_mode, nic_handler>(qp, last, deadline_ns, also);
 }
 
+/* Waits until the slot of `last` is free. 0, -EIO, or EBUSY past the deadline. */
+template <GDAKI_P_SHARING, GDAKI_P_HANDLER>
+GDAKI_DEV int gdaki_wait_slot(struct doca_gpu_dev_verbs_qp *qp, uint64_t last, uint64_t deadline_ns,
+                              struct doca_gpu_dev_verbs_qp *also = NULL)
+{
+    uint64_t done = gdaki_index_load<resource_sharing_mode>(&qp->cq_sq.cqe_ci);
+    return gdaki_wait_slot_from<resource_sharing_mode, nic_handler>(qp, qp->sq_wqe_num, last, done, deadline_ns, also);
+}
+
 /*
  * n slots for one caller (a thread, or a leader for its group), n at most the ring. Index of the first, or
- * GDAKI_TICKET_NONE when the queue is in error.
+ * GDAKI_TICKET_NONE when the queue is in error; then the slots are given back. Whoever reserved meanwhile finds itself
+ * behind slots that nobody hands over, and leaves with the error.
+ *
+ * Everything that has to be known is loaded before the fetch-add is waited for: one round trip in all. The indices only
+ * grow, so values from before are right, if late. *settled: all slots in front had been handed over by then.
  */
 template <GDAKI_P_SHARING, GDAKI_P_HANDLER>
-GDAKI_DEV_INLINE uint64_t gdaki_reserve(struct doca_gpu_dev_verbs_qp *qp, uint64_t n, uint32_t code_opt,
+GDAKI_DEV_INLINE uint64_t gdaki_reserve(struct doca_gpu_dev_verbs_qp *qp, uint64_t n, uint32_t code_opt, bool *settled,
                                         struct doca_gpu_dev_verbs_qp *also = NULL)
 {
-    if (gdaki_cq_failed(&qp->cq_sq))
+    uint64_t error = gdaki_load_u64(&qp->cq_sq.gdaki_error, DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU);
+    uint64_t ready = gdaki_index_load<resource_sharing_mode>(&qp->sq_ready_index);
+    uint64_t done = gdaki_index_load<resource_sharing_mode>(&qp->cq_sq.cqe_ci);
+    uint64_t ring = qp->sq_wqe_num;
+    uint64_t first = gdaki_index_fetch_add<resource_sharing_mode>(&qp->sq_rsvd_index, n), last = first + n - 1;
+
+    *settled = ready >= first;
+    if (error != 0) {
+        (void)gdaki_index_fetch_add<resource_sharing_mode>(&qp->sq_rsvd_index, -n);
         return GDAKI_TICKET_NONE;
-    uint64_t first = gdaki_index_fetch_add<resource_sharing_mode>(&qp->sq_rsvd_index, n);
+    }
     if ((code_opt & DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_AVAILABILITY_CHECK) != 0) {
 #ifdef GDAKI_CPU
-        uint64_t next, looked = 0, last = first + n - 1;
-        if (last >= qp->sq_wqe_num)
+        uint64_t next, looked = 0;
+        if (last >= ring)
             gdaki_check_overwrite(qp, last,
-                                  gdaki_poll_slot<resource_sharing_mode>(qp, last - qp->sq_wqe_num,
-                                                                         gdaki_cq_is_collapsed(&qp->cq_sq), &next, &looked));
+                                  gdaki_poll_slot<resource_sharing_mode>(qp, last - ring, gdaki_cq_is_collapsed(&qp->cq_sq),
+                                                                         &next, &looked));
 #endif
         return first;
     }
-    return gdaki_wait_slot<resource_sharing_mode, nic_handler>(qp, first + n - 1, 0, also) == 0 ? first
-                                                                                               : GDAKI_TICKET_NONE;
+    return gdaki_wait_slot_from<resource_sharing_mode, nic_handler>(qp, ring, last, done, 0, also) == 0 ? first
+                                                                                                     : GDAKI_TICKET_NONE;
 }
 
 /*
@@ -136,7 +156,8 @@ GDAKI_DEV uint64_t gdaki_reserve_single(struct doca_gpu_dev_verbs_qp *qp, uint64
     const enum doca_gpu_dev_verbs_nic_handler nic_handler = DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO;
     if (count > qp->sq_wqe_num)
         return gdaki_refuse_reservation<resource_sharing_mode, nic_handler>(qp, count);
-    uint64_t first = gdaki_reserve<resource_sharing_mode, nic_handler>(qp, count, code_opt);
+    bool settled;
+    uint64_t first = gdaki_reserve<resource_sharing_mode, nic_handler>(qp, count, code_opt, &settled);
     return first != GDAKI_TICKET_NONE ? first : gdaki_index_load<resource_sharing_mode>(&qp->sq_rsvd_index);
 }
 

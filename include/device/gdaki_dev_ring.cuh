@@ -13,6 +13,9 @@
 #define GDAKI_DEV_RING_CUH
 
 #include "doca_gpunetio_dev_verbs_cq.cuh"
+#include "gdaki_dev_door.cuh"
+
+#define GDAKI_ERROR_TURNS 16u /* of a spin on an index, from one look at the error word to the next */
 
 /* A caller's scope is a minimum: SYS where a ring or payload may lie in host memory, GPU at least for announcements. */
 GDAKI_DEV int gdaki_widen(const struct doca_gpu_dev_verbs_qp *qp, int asked)
@@ -67,39 +70,6 @@ GDAKI_DEV void gdaki_write_record(__be32 *record, uint64_t producer)
     gdaki_store_u32((uint32_t *)record, gdaki_record_value(producer), DOCA_GPUNETIO_VERBS_SYNC_SCOPE_SYS);
 }
 
-/* Doorbell, record, doorbell: the NIC starts at once, and finds the record up to date after the second. */
-GDAKI_DEV void gdaki_ring_with_record(struct doca_gpu_dev_verbs_qp *qp, uint64_t producer, int scope, uint32_t code_opt)
-{
-    uint64_t value = gdaki_qp_doorbell(qp, producer);
-    gdaki_write_register(qp->sq_db, value, scope, code_opt);
-    gdaki_write_record(qp->sq_dbrec, producer);
-    gdaki_write_register(qp->sq_db, value, scope, code_opt);
-}
-
-/*
- * Takes the right to ring up to `producer`, or returns false because somebody has taken it that far already. While it
- * waits for the lock it watches sq_wqe_pi, so threads that the holder serves never take the lock.
- */
-template <GDAKI_P_SHARING>
-GDAKI_DEV bool gdaki_ring_lock(struct doca_gpu_dev_verbs_qp *qp, uint64_t producer)
-{
-    typedef gdaki_sharing<resource_sharing_mode> sharing;
-    for (;;) {
-        if (gdaki_index_load<resource_sharing_mode>(&qp->sq_wqe_pi) >= producer)
-            return false;
-        if (sharing::exclusive || gdaki_cas_u32((uint32_t *)&qp->sq_lock, 0, 1, sharing::scope) == 0)
-            return true;
-        gdaki_relax();
-    }
-}
-
-template <GDAKI_P_SHARING>
-GDAKI_DEV void gdaki_ring_unlock(struct doca_gpu_dev_verbs_qp *qp)
-{
-    if (!gdaki_sharing<resource_sharing_mode>::exclusive)
-        doca_gpu_dev_verbs_unlock<resource_sharing_mode>(&qp->sq_lock);
-}
-
 /* The index to announce: at least `producer`, and all that is handed over. Ends with the acquire that this needs. */
 template <GDAKI_P_SHARING>
 GDAKI_DEV uint64_t gdaki_ring_target(struct doca_gpu_dev_verbs_qp *qp, uint64_t producer)
@@ -109,23 +79,88 @@ GDAKI_DEV uint64_t gdaki_ring_target(struct doca_gpu_dev_verbs_qp *qp, uint64_t 
     return ready > producer ? ready : producer;
 }
 
-/* Under the lock: moves sq_wqe_pi; false if it has been moved past `target` meanwhile. */
+/* Moves sq_wqe_pi; false if it has been moved past `target` meanwhile. */
 template <GDAKI_P_SHARING>
 GDAKI_DEV bool gdaki_ring_claim(struct doca_gpu_dev_verbs_qp *qp, uint64_t target)
 {
     return gdaki_index_fetch_max<resource_sharing_mode>(&qp->sq_wqe_pi, target) < target;
 }
 
-/* Register and record. The lock keeps doorbells in order, so the last one stored is the furthest. */
-template <GDAKI_P_SHARING>
-GDAKI_DEV_INLINE void gdaki_announce_db(struct doca_gpu_dev_verbs_qp *qp, uint64_t producer, int scope, uint32_t code_opt)
+/* Record, then register, each behind a release: the caller has released the WQEs. */
+GDAKI_DEV void gdaki_ring_with_record(const struct doca_gpu_dev_verbs_qp *fixed, uint64_t producer, int scope,
+                                      uint32_t code_opt)
 {
-    if (!gdaki_ring_lock<resource_sharing_mode>(qp, producer))
+    gdaki_write_record(fixed->sq_dbrec, producer);
+    gdaki_write_register(fixed->sq_db, gdaki_qp_doorbell(fixed, producer), scope, code_opt);
+}
+
+/* One round of the thread that rings, with an acquire of what it announces. */
+template <GDAKI_P_SHARING>
+GDAKI_DEV void gdaki_ring_round(struct doca_gpu_dev_verbs_qp *qp, struct gdaki_ringer *r, int scope, uint32_t code_opt)
+{
+    uint64_t target = gdaki_ring_ready<resource_sharing_mode>(qp, r->asked);
+    if (target <= r->announced)
         return;
-    uint64_t target = gdaki_ring_target<resource_sharing_mode>(qp, producer);
-    if (gdaki_ring_claim<resource_sharing_mode>(qp, target))
-        gdaki_ring_with_record(qp, target, scope, code_opt);
-    gdaki_ring_unlock<resource_sharing_mode>(qp);
+    gdaki_release_at(scope);
+    gdaki_index_max<resource_sharing_mode>(&qp->sq_wqe_pi, target);
+    gdaki_ring_with_record(qp, target, scope, code_opt);
+    r->announced = target;
+}
+
+/* Rounds until nobody asks for more. */
+template <GDAKI_P_SHARING>
+GDAKI_DEV_SLOW void gdaki_ring_rest(struct doca_gpu_dev_verbs_qp *qp, struct gdaki_ringer r, int scope, uint32_t code_opt)
+{
+    do {
+        gdaki_ring_round<resource_sharing_mode>(qp, &r, scope, code_opt);
+    } while (gdaki_ring_again<resource_sharing_mode>(qp, &r));
+}
+
+/*
+ * Register and record, for WQEs below `producer` that this thread has acquired, and released at `scope`. `fixed`: the
+ * descriptor's constants, from the queue itself or read earlier (gdaki_fixed).
+ */
+template <GDAKI_P_SHARING>
+GDAKI_DEV void gdaki_announce_released(struct doca_gpu_dev_verbs_qp *qp, const struct doca_gpu_dev_verbs_qp *fixed,
+                                       uint64_t producer, int scope, uint32_t code_opt)
+{
+    struct gdaki_ringer r;
+    if (gdaki_sharing<resource_sharing_mode>::exclusive) {
+        gdaki_index_max<resource_sharing_mode>(&qp->sq_wqe_pi, producer);
+        gdaki_ring_with_record(fixed, producer, scope, code_opt);
+        return;
+    }
+    if (!gdaki_ring_enter<resource_sharing_mode>(qp, producer, &r))
+        return;
+    if (r.announced < producer) {
+        gdaki_index_max<resource_sharing_mode>(&qp->sq_wqe_pi, producer);
+        gdaki_ring_with_record(fixed, producer, scope, code_opt);
+        r.announced = producer;
+    }
+    if (gdaki_ring_again<resource_sharing_mode>(qp, &r))
+        gdaki_ring_rest<resource_sharing_mode>(qp, r, scope, code_opt);
+}
+
+/* The same for WQEs that have been handed over, by whomever. */
+template <GDAKI_P_SHARING>
+GDAKI_DEV void gdaki_announce_handed(struct doca_gpu_dev_verbs_qp *qp, uint64_t producer, int scope, uint32_t code_opt)
+{
+    struct gdaki_ringer r;
+    if (gdaki_sharing<resource_sharing_mode>::exclusive) {
+        uint64_t target = gdaki_ring_target<resource_sharing_mode>(qp, producer);
+        gdaki_release_at(scope);
+        gdaki_announce_released<resource_sharing_mode>(qp, qp, target, scope, code_opt);
+    } else if (gdaki_ring_enter<resource_sharing_mode>(qp, producer, &r)) {
+        gdaki_ring_rest<resource_sharing_mode>(qp, r, scope, code_opt);
+    }
+}
+
+/* The same where it may have been done already. */
+template <GDAKI_P_SHARING>
+GDAKI_DEV void gdaki_announce_db(struct doca_gpu_dev_verbs_qp *qp, uint64_t producer, int scope, uint32_t code_opt)
+{
+    if (gdaki_index_load<resource_sharing_mode>(&qp->sq_wqe_pi) < producer)
+        gdaki_announce_handed<resource_sharing_mode>(qp, producer, scope, code_opt);
 }
 
 /*
@@ -199,6 +234,26 @@ GDAKI_DEV enum doca_gpu_dev_verbs_nic_handler gdaki_handler(const struct doca_gp
     return DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB;
 }
 
+/* What does not change in a descriptor, read at once and early: an acquire makes a GPU forget what it has cached. */
+GDAKI_DEV void gdaki_fixed(struct doca_gpu_dev_verbs_qp *fixed, const struct doca_gpu_dev_verbs_qp *qp)
+{
+    fixed->sq_num = qp->sq_num;
+    fixed->sq_num_shift8_be = qp->sq_num_shift8_be;
+    fixed->sq_num_shift8_be_1ds = qp->sq_num_shift8_be_1ds;
+    fixed->sq_num_shift8_be_2ds = qp->sq_num_shift8_be_2ds;
+    fixed->sq_num_shift8_be_3ds = qp->sq_num_shift8_be_3ds;
+    fixed->sq_num_shift8_be_4ds = qp->sq_num_shift8_be_4ds;
+    fixed->sq_num_shift8_be_5ds = qp->sq_num_shift8_be_5ds;
+    fixed->sq_wqe_num = qp->sq_wqe_num;
+    fixed->sq_wqe_mask = qp->sq_wqe_mask;
+    fixed->sq_wqe_daddr = qp->sq_wqe_daddr;
+    fixed->sq_dbrec = qp->sq_dbrec;
+    fixed->sq_db = qp->sq_db;
+    fixed->gdaki_flags = qp->gdaki_flags;
+    fixed->nic_handler = qp->nic_handler;
+    fixed->mem_type = qp->mem_type;
+}
+
 /* Nothing is announced on a queue in error. BlueFlame needs the WQE at hand; without it, it is a doorbell with record. */
 template <GDAKI_P_SHARING, GDAKI_P_HANDLER>
 GDAKI_DEV_INLINE void gdaki_announce(struct doca_gpu_dev_verbs_qp *qp, uint64_t producer, int asked_scope,
@@ -244,20 +299,35 @@ GDAKI_DEV void gdaki_publish(uint64_t *ready, uint64_t to)
 /*
  * In order: slots from..to - 1 are handed over once everything below `from` is. The index may be past `from` already,
  * where hand-written code submitted without marking, so it is moved by maximum. -EIO if the queue fails meanwhile, since
- * then the threads in front may have left without handing over.
+ * then the threads in front may have left without handing over. That is looked at now and then only: every look makes the
+ * next look at the index, which others wait for, late.
  */
 template <GDAKI_P_SHARING>
 GDAKI_DEV_INLINE int gdaki_hand_over(struct doca_gpu_dev_verbs_qp *qp, uint64_t from, uint64_t to)
 {
     typedef gdaki_sharing<resource_sharing_mode> sharing;
     gdaki_fence_release(sharing::scope);
-    while (!sharing::exclusive && gdaki_index_load<resource_sharing_mode>(&qp->sq_ready_index) < from) {
-        if (gdaki_cq_failed(&qp->cq_sq))
+    for (uint32_t turn = 1;
+         !sharing::exclusive && gdaki_index_load<resource_sharing_mode>(&qp->sq_ready_index) < from; turn++) {
+        if (turn % GDAKI_ERROR_TURNS == 0 && gdaki_cq_failed(&qp->cq_sq))
             return -EIO;
         gdaki_relax();
     }
     gdaki_index_max<resource_sharing_mode>(&qp->sq_ready_index, to);
     return 0;
+}
+
+/*
+ * The same where everything below `from` was seen handed over before the WQEs were made (a quiet queue, or a queue of its
+ * own): no wait. One pair of fences acquires what is in front and releases it with the caller's WQEs, at `scope`, for those
+ * who share the queue and for the NIC.
+ */
+template <GDAKI_P_SHARING>
+GDAKI_DEV void gdaki_hand_over_settled(struct doca_gpu_dev_verbs_qp *qp, uint64_t to, int scope)
+{
+    gdaki_fence_acquire(gdaki_sharing<resource_sharing_mode>::scope);
+    gdaki_release_at(scope);
+    gdaki_index_max<resource_sharing_mode>(&qp->sq_ready_index, to);
 }
 
 #endif

@@ -124,9 +124,14 @@ GDAKI_FN uint64_t gdaki_fetch_max_u64(uint64_t *p, uint64_t v, int scope)
     return before;
 }
 
+/* By a generic address the hardware waits for an answer (is it shared memory?); a global one it need not wait for. */
 GDAKI_FN void gdaki_max_u64(uint64_t *p, uint64_t v, int scope)
 {
-    GDAKI_PTX_BY_SCOPE(scope, "red.relaxed.", ".max.u64 [%0], %1;", : : "l"(p), "l"(v) : "memory");
+    if (__isGlobal(p))
+        GDAKI_PTX_BY_SCOPE(scope, "red.relaxed.", ".global.max.u64 [%0], %1;",
+                           : : "l"(__cvta_generic_to_global(p)), "l"(v) : "memory");
+    else
+        GDAKI_PTX_BY_SCOPE(scope, "red.relaxed.", ".max.u64 [%0], %1;", : : "l"(p), "l"(v) : "memory");
 }
 
 GDAKI_FN uint32_t gdaki_cas_u32(uint32_t *p, uint32_t expected, uint32_t desired, int scope)

@@ -131,6 +131,7 @@ static void rewind_template(struct doca_gpu_dev_verbs_qp *d, uint64_t produced)
 {
     d->sq_rsvd_index = d->sq_ready_index = d->sq_wqe_pi = 0;
     d->sq_lock = 0;
+    d->gdaki_ring = 0;
     d->cq_sq.cqe_ci = 0;
     d->cq_sq.cqe_rsvd = produced;
     d->cq_sq.gdaki_error = 0;
