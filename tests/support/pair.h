@@ -123,6 +123,8 @@ struct queue_options {
     bool collapsed = false;
     uint8_t rd_atomic = 16;
     enum doca_verbs_mtu_size mtu = DOCA_VERBS_MTU_SIZE_4K_BYTES;
+    uint16_t ack_timeout = 14; /* 4.096 us * 2^n */
+    uint8_t retry_cnt = 7, rnr_retry = 1;
 };
 
 inline void connect(world &w, doca_verbs_qp_t *qp, uint32_t remote_qpn, const queue_options &options)
@@ -161,9 +163,9 @@ inline void connect(world &w, doca_verbs_qp_t *qp, uint32_t remote_qpn, const qu
                                    DOCA_VERBS_QP_ATTR_MAX_DEST_RD_ATOMIC));
     GT_OK(doca_verbs_qp_attr_set_next_state(attr, DOCA_VERBS_QP_STATE_RTS));
     GT_OK(doca_verbs_qp_attr_set_sq_psn(attr, 0));
-    GT_OK(doca_verbs_qp_attr_set_ack_timeout(attr, 14));
-    GT_OK(doca_verbs_qp_attr_set_retry_cnt(attr, 7));
-    GT_OK(doca_verbs_qp_attr_set_rnr_retry(attr, 1));
+    GT_OK(doca_verbs_qp_attr_set_ack_timeout(attr, options.ack_timeout));
+    GT_OK(doca_verbs_qp_attr_set_retry_cnt(attr, options.retry_cnt));
+    GT_OK(doca_verbs_qp_attr_set_rnr_retry(attr, options.rnr_retry));
     GT_OK(doca_verbs_qp_attr_set_max_rd_atomic(attr, options.rd_atomic));
     GT_OK(doca_verbs_qp_modify(qp, attr,
                                DOCA_VERBS_QP_ATTR_NEXT_STATE | DOCA_VERBS_QP_ATTR_SQ_PSN |
