@@ -6,8 +6,10 @@
 #include <stdlib.h>
 
 #include "harness.h"
+#include "softnic/wire/frame.h"
 
 struct chaos {
+    struct sn_port *frames; /* every packet becomes a frame and is parsed again; NULL: bursts as they are */
     uint64_t x;
     uint32_t drop, twice; /* per 1024 */
     uint32_t dropped, doubled;
@@ -38,6 +40,32 @@ static int chaos(void *arg, const struct sn_burst *b)
         return SN_TAP_DUPLICATE;
     }
     return SN_TAP_PASS;
+}
+
+/* What a frame does not say has to be found out by the queue pair that it is for. */
+static void deliver_frame(struct sn_port *port, const struct sn_burst *b)
+{
+    uint8_t frame[SN_FRAME_MAX];
+    struct sn_frame_path path = {.smac = {2}, .dmac = {2, 1}, .ip_id = 7}, got;
+    struct sn_burst packet;
+    int n = sn_frame_build(b, &path, SN_LAYER_ETHERNET, frame, sizeof(frame));
+
+    assert_true(n > 0);
+    assert_int_equal(sn_frame_parse(frame, (size_t)n, SN_LAYER_ETHERNET, true, &packet, &got), SN_FRAME_OK);
+    assert_int_equal(packet.mtu, 0);
+    struct sn_nic *nic = sn_port_find_nic(port, packet.dgid);
+    assert_non_null(nic);
+    sn_nic_receive(nic, &packet);
+}
+
+static int chaos_frames(void *arg, const struct sn_burst *b)
+{
+    struct chaos *c = arg;
+    int verdict = chaos(c, b);
+
+    for (int k = 0; k < (verdict == SN_TAP_DROP ? 0 : verdict == SN_TAP_DUPLICATE ? 2 : 1); k++)
+        deliver_frame(c->frames, b);
+    return SN_TAP_DROP;
 }
 
 enum { AREA = 1 << 16, COUNTER = 1 << 20, RESULTS = (1 << 20) + 4096, RECV = 3 << 19 };
@@ -82,7 +110,7 @@ static void batch(struct world *w, struct end *a, struct end *b, struct chaos *c
     assert_int_equal(a->ci - first, n);
 }
 
-static void run(uint64_t seed, uint32_t drop, uint32_t twice, int only, bool small)
+static void run_as(uint64_t seed, uint32_t drop, uint32_t twice, int only, bool small, bool frames, uint8_t mtu)
 {
     struct world w;
     struct end a, b;
@@ -93,13 +121,15 @@ static void run(uint64_t seed, uint32_t drop, uint32_t twice, int only, bool sma
     o.burst_bytes = small ? 1 : 4096;
     o.ack_timeout = 8;
     o.psn = 0xffff00;
+    o.mtu = mtu;
     world_open(&w, &o);
     end_open(&a, &w, 0, &o);
     end_open(&b, &w, 1, &o);
     ends_connect(&a, &b);
     fill(a.mem, AREA, (uint32_t)seed);
     fill(b.mem + (1 << 19), AREA, (uint32_t)seed + 1);
-    sn_port_set_tap(w.port, chaos, &c);
+    c.frames = w.port;
+    sn_port_set_tap(w.port, frames ? chaos_frames : chaos, &c);
     for (int k = 0; k < 30; k++) {
         batch(&w, &a, &b, &c, &adds, &sends);
         for (const struct sn_cqe64 *r; (r = next_rcqe(&b)) != NULL; receives++)
@@ -121,6 +151,21 @@ static void run(uint64_t seed, uint32_t drop, uint32_t twice, int only, bool sma
     end_close(&a);
     end_close(&b);
     world_close(&w);
+}
+
+static void run(uint64_t seed, uint32_t drop, uint32_t twice, int only, bool small)
+{
+    run_as(seed, drop, twice, only, small, false, 3);
+}
+
+/* The same through frames and back, at each path MTU. */
+static void test_frames(void **state)
+{
+    (void)state;
+    for (uint8_t mtu = 1; mtu <= 5; mtu++) {
+        run_as(mtu, 0, 0, -1, true, true, mtu);
+        run_as(mtu + 5u, 30, 30, -1, true, true, mtu);
+    }
 }
 
 static void test_doubled(void **state)
@@ -153,6 +198,7 @@ int main(void)
         cmocka_unit_test(test_doubled),
         cmocka_unit_test(test_lost),
         cmocka_unit_test(test_lost_by_kind),
+        cmocka_unit_test(test_frames),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,6 +99,7 @@ void sn_rc_acknowledged(struct sn_qp *qp, const struct sn_burst *b)
     if (!advance(qp, ack ? sn_psn_add(b->psn, 1) : b->psn, &lost))
         return;
     if (lost) {
+        sn_rc_complete(qp);
         ask_again(qp);
         return;
     }

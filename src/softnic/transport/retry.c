@@ -46,7 +46,7 @@ void sn_rc_retry(struct sn_qp *qp)
 {
     struct sn_entry *e = oldest(qp);
 
-    if (e == NULL)
+    if (e == NULL || !sn_state_drains(qp->state)) /* a CQ may have overrun just now */
         return;
     if (qp->tx.retries == 0) {
         sn_rc_fail(qp, e, SN_SYND_RETRY_EXCEEDED, SN_VENDOR_RETRY_EXCEEDED);
