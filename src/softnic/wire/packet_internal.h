@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "softnic/wire/packet_flow.h"
 #include "softnic/wire/packet_neigh.h"
 #include "softnic/wire/packet_wire.h"
 
@@ -26,6 +27,7 @@ struct sn_packet_wire {
     uint32_t run_length; /* of the first frame of the last run; 0: it takes no more */
     uint64_t full_since; /* ns; 0: the backend takes frames */
     struct sn_burst packet, fetched; /* scratch */
+    struct sn_flows flows;
     struct sn_wire_ops ops;
     bool asleep;
     /* The helper thread. */

@@ -16,6 +16,7 @@
 #include "softnic/wire/packet_internal.h"
 
 enum { RECEIVE_BATCH = 64, OVERHEAD = 160 /* headers, pad and CRC of a frame, at most */ };
+#define BURST_BYTES 65536u   /* most payload of a burst: what one run of frames holds, about */
 #define STUCK_NS 100000000ull /* a kernel or peer that takes nothing for so long is a cut cable */
 
 struct sn_packet_totals sn_packet_totals;
@@ -258,6 +259,11 @@ static int send_burst(struct sn_wire *wire, const struct sn_burst *burst)
             return w->out_count == w->out_first ? -EHOSTUNREACH : -EAGAIN; /* larger than any burst may be */
         }
     }
+    bool counts = w->backend->window && sn_flow_counts(burst);
+    if (counts && !sn_flow_may_send(&w->flows, burst, w->backend->window)) {
+        sn_packet_add(&sn_packet_totals.full, 1);
+        return -EAGAIN;
+    }
     int rc = address(w, burst, &sport, &path);
     if (rc) {
         if (rc != -EAGAIN)
@@ -272,8 +278,12 @@ static int send_burst(struct sn_wire *wire, const struct sn_burst *burst)
     sn_cut_begin(&cut, burst);
     while (sn_cut_next(&cut, packet)) {
         packet->udp_sport = sport;
+        if (counts && cut.next == packets)
+            packet->flags |= SN_BURST_ACKREQ;
         append(w, packet, &path);
     }
+    if (counts)
+        sn_flow_sent(&w->flows, burst);
     return 0;
 }
 
@@ -350,6 +360,7 @@ static void deliver(struct sn_packet_wire *w, const struct sn_frame_in *in)
             b->ops->passed_on(b, in);
     }
     if (nic) {
+        sn_flow_arrived(&w->flows, packet);
         sn_nic_receive(nic, packet);
         return;
     }
@@ -537,6 +548,8 @@ int sn_packet_wire_create(struct sn_port *port, struct sn_backend *backend, bool
         return rc;
     }
     backend->wire = w;
+    if (port->burst_bytes > BURST_BYTES)
+        port->burst_bytes = BURST_BYTES;
     if (backend->ops->layer == SN_LAYER_ETHERNET && !backend->ops->address && !(w->neigh = sn_neigh_create(w))) {
         release(w);
         return -ENOMEM;

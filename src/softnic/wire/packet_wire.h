@@ -83,6 +83,7 @@ struct sn_backend {
     uint8_t mac[6];   /* SN_LAYER_ETHERNET: ours */
     bool answers;     /* SN_LAYER_ETHERNET: we answer ARP and neighbour solicitations for our addresses */
     uint32_t mtu;     /* bytes of an IP packet */
+    uint32_t window;  /* bytes of a QP that may be under way (packet_flow.h); 0: no limit. May change */
     int fd[SN_PACKET_MAX_FDS];
     unsigned fds;     /* changed through sn_packet_watch and sn_packet_unwatch only */
     struct sn_packet_wire *wire;

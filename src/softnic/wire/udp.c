@@ -15,7 +15,8 @@
 #include "softnic/wire/packet_internal.h"
 #include "softnic/wire/udp_internal.h"
 
-enum { RECEIVE_BYTES = 8 << 20, SEND_BYTES = 4 << 20, FIRST_SOURCE_PORT = 0xc000 };
+enum { RECEIVE_BYTES = 8 << 20, SEND_BYTES = 4 << 20, FIRST_SOURCE_PORT = 0xc000,
+       LEAST_WINDOW = 16384, MOST_WINDOW = 1 << 20 };
 
 static struct udp_backend *own(struct sn_backend *b)
 {
@@ -265,6 +266,16 @@ static void unbind_udp(struct sn_backend *b, const struct sn_slot *slot)
     u->base.more = false;
 }
 
+/* A quarter of the receive buffer: the kernel counts its own overhead in it, and other queue pairs want their part. */
+static uint32_t window_of(int fd, uint32_t before)
+{
+    int bytes = 0;
+    socklen_t size = sizeof(bytes);
+    uint32_t window = getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &size) || bytes < 4 ? LEAST_WINDOW : (uint32_t)bytes / 4;
+    window = window < LEAST_WINDOW ? LEAST_WINDOW : window > MOST_WINDOW ? MOST_WINDOW : window;
+    return before && before < window ? before : window;
+}
+
 static int bind_udp(struct sn_backend *b, const struct sn_slot *slot)
 {
     struct udp_backend *u = own(b);
@@ -281,6 +292,7 @@ static int bind_udp(struct sn_backend *b, const struct sn_slot *slot)
             unbind_udp(b, slot);
             return rc;
         }
+        b->window = window_of(fd, b->window);
         if (setsockopt(fd, SOL_UDP, UDP_SEGMENT, &zero, sizeof(zero)))
             b->runs = false;
     }

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "softnic/wire/packet_flow.h"
+
+#include "format/bth.h"
+#include "softnic/nic.h"
+
+static struct sn_flow *slot_of(struct sn_flows *f, uint32_t qpn)
+{
+    return &f->flow[(qpn ^ qpn >> 10) & (SN_FLOWS - 1)];
+}
+
+bool sn_flow_counts(const struct sn_burst *b)
+{
+    return b->service == SN_SERVICE_RC && (b->kind == SN_KIND_WRITE || b->kind == SN_KIND_SEND);
+}
+
+bool sn_flow_may_send(struct sn_flows *f, const struct sn_burst *b, uint32_t window)
+{
+    struct sn_flow *flow = slot_of(f, b->sqpn);
+    if (flow->qpn != b->sqpn || sn_psn_diff(b->psn, flow->next) < 0)
+        *flow = (struct sn_flow){b->sqpn, b->psn, b->psn};
+    int32_t under_way = sn_psn_diff(b->psn, flow->acked);
+    return under_way <= 0 || ((uint64_t)(uint32_t)under_way << (7 + b->mtu)) + b->length <= window;
+}
+
+void sn_flow_sent(struct sn_flows *f, const struct sn_burst *b)
+{
+    slot_of(f, b->sqpn)->next = sn_psn_add(b->psn, b->npackets);
+}
+
+void sn_flow_arrived(struct sn_flows *f, const struct sn_burst *p)
+{
+    struct sn_flow *flow = slot_of(f, p->dqpn);
+    bool answers = p->kind == SN_KIND_ACK || p->kind == SN_KIND_READ_RESPONSE || p->kind == SN_KIND_ATOMIC_ACK;
+    if (!answers || flow->qpn != p->dqpn)
+        return;
+    /* A NAK carries the PSN that is expected: everything before it has arrived (9.7.5.2). */
+    bool nak = p->kind == SN_KIND_ACK && !sn_aeth_is_ack(p->syndrome);
+    uint32_t acked = nak ? p->psn : sn_psn_add(p->psn, 1);
+    if (sn_psn_diff(acked, flow->acked) > 0 && sn_psn_diff(acked, flow->next) <= 0)
+        flow->acked = acked;
+}
