@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The reference model: a second copy of each end's memory, changed by plain code when a request has succeeded, compared
+ * with what the NICs have made of the first. After an error the requests that were under way may have been executed,
+ * in part or not; then either is right, and nothing else is.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/internal.h"
+
+/* ---- layout ------------------------------------------------------------------------------------------------------- */
+
+static uint32_t area(uint32_t *at, uint64_t size, uint32_t *start)
+{
+    *start = *at;
+    *at += (uint32_t)((size + 63) & ~63ull);
+    return (uint32_t)size;
+}
+
+static void lay_out(const struct sim *sim, const struct sim_workload *w, struct sim_layout *l)
+{
+    bool reads = w->mix[SIM_OP_READ] + w->mix[SIM_OP_READ_BACK] != 0;
+    bool receives = w->mix[SIM_OP_SEND] + w->mix[SIM_OP_SEND_IMM] != 0;
+    uint64_t slot = receives ? w->size_max : 0;
+    uint32_t at = SIM_GUARD, hole;
+
+    l->tx_size = area(&at, w->size_max + 64, &l->tx);
+    area(&at, SIM_GUARD, &hole);
+    l->rx_size = area(&at, 2 * w->size_max + 64, &l->rx);
+    area(&at, 8 * SIM_WORDS, &l->words);
+    area(&at, SIM_GUARD, &hole);
+    l->read_size = area(&at, reads ? w->size_max + 64 : 0, &l->read);
+    area(&at, 8ull * sim->depth, &l->results);
+    area(&at, SIM_GUARD, &hole);
+    l->recv_size = area(&at, slot * w->receives, &l->recv);
+    area(&at, SIM_GUARD, &hole);
+    l->size = at;
+}
+
+static void fill(struct sim_rng *rng, uint8_t *at, size_t size)
+{
+    for (size_t i = 0; i + 8 <= size; i += 8) {
+        uint64_t x = sim_rng_next(rng);
+        memcpy(at + i, &x, 8);
+    }
+}
+
+/* Memory for the connection in hand, filled with bytes that nobody can guess. */
+int sim_model_open(struct sim_end *end)
+{
+    lay_out(end->host->sim, end->conn->workload, &end->at);
+    if (end->at.size > end->mem_room) {
+        free(end->mem);
+        free(end->model);
+        end->mem = aligned_alloc(64, end->at.size);
+        end->model = aligned_alloc(64, end->at.size);
+        end->mem_room = end->at.size;
+        if (end->mem == NULL || end->model == NULL) {
+            end->mem_room = 0;
+            return -ENOMEM;
+        }
+    }
+    fill(&end->rng, end->mem, end->at.size);
+    memcpy(end->model, end->mem, end->at.size);
+    memcpy(end->peer->shadow, end->mem + end->at.words, sizeof(end->peer->shadow));
+    return 0;
+}
+
+/* ---- what a request does ------------------------------------------------------------------------------------------- */
+
+static uint64_t word_at(const uint8_t *memory, uint32_t offset)
+{
+    uint64_t value;
+
+    memcpy(&value, memory + offset, 8);
+    return value;
+}
+
+static uint64_t changed(const struct sim_wr *wr, uint64_t old)
+{
+    if (wr->op == SIM_OP_FETCH_ADD)
+        return old + wr->operand;
+    return old == wr->compare ? wr->operand : old;
+}
+
+static bool is_write(const struct sim_wr *wr)
+{
+    return wr->op == SIM_OP_WRITE || wr->op == SIM_OP_WRITE_IMM;
+}
+
+static bool is_read(const struct sim_wr *wr)
+{
+    return wr->op == SIM_OP_READ || wr->op == SIM_OP_READ_BACK;
+}
+
+static bool is_word(const struct sim_wr *wr)
+{
+    return wr->op == SIM_OP_FETCH_ADD || wr->op == SIM_OP_CMP_SWAP;
+}
+
+static bool overlap(uint32_t a, uint32_t a_size, uint32_t b, uint32_t b_size)
+{
+    return a < b + b_size && b < a + a_size;
+}
+
+/* Whether a later request may have written there already. */
+static bool disturbed(struct sim_end *end, const struct sim_wr *wr, uint64_t number)
+{
+    for (uint64_t n = number + 1; n < end->posted; n++) {
+        const struct sim_wr *later = sim_end_wr(end, n);
+        if (is_write(wr) && is_write(later) && overlap(wr->remote, wr->length, later->remote, later->length))
+            return true;
+        if (is_read(wr) && is_read(later) && overlap(wr->local, wr->length, later->local, later->length))
+            return true;
+    }
+    return false;
+}
+
+static void compare(struct sim_end *end, const struct sim_wr *wr, uint64_t number, const struct sim_end *owner, uint32_t at)
+{
+    uint32_t i = 0;
+
+    if (memcmp(owner->mem + at, owner->model + at, wr->length) == 0 || disturbed(end, wr, number))
+        return;
+    while (owner->mem[at + i] == owner->model[at + i])
+        i++;
+    sim_violation(end->host->sim, "nic%u QP 0x%x: %s number %llu of %u bytes has succeeded, but byte %u is 0x%02x and not 0x%02x",
+                  end->host->number, end->qpn, sim_op_name(wr->op), (unsigned long long)number, wr->length, i,
+                  owner->mem[at + i], owner->model[at + i]);
+}
+
+static void check_word(struct sim_end *end, const struct sim_wr *wr, uint64_t number, uint64_t old)
+{
+    uint64_t got = word_at(end->mem, wr->local);
+
+    if (got != old)
+        sim_violation(end->host->sim, "nic%u QP 0x%x: %s number %llu returned 0x%llx and not 0x%llx", end->host->number, end->qpn,
+                      sim_op_name(wr->op), (unsigned long long)number, (unsigned long long)got, (unsigned long long)old);
+}
+
+void sim_model_apply(struct sim_end *end, const struct sim_wr *wr, uint64_t number)
+{
+    struct sim_end *peer = end->peer;
+
+    if (is_write(wr)) {
+        memcpy(peer->model + wr->remote, end->model + wr->local, wr->length);
+        compare(end, wr, number, peer, wr->remote);
+    } else if (is_read(wr)) {
+        memcpy(end->model + wr->local, peer->model + wr->remote, wr->length);
+        compare(end, wr, number, end, wr->local);
+    } else if (is_word(wr)) {
+        uint64_t old = word_at(peer->model, wr->remote), new = changed(wr, old);
+        memcpy(peer->model + wr->remote, &new, 8);
+        memcpy(end->model + wr->local, &old, 8);
+        check_word(end, wr, number, old);
+    } else if (wr->op == SIM_OP_SHARED_ADD) {
+        uint64_t old = word_at(end->mem, wr->local);
+        memcpy(end->model + wr->local, &old, 8); /* any value that nobody else got is right */
+        peer->host->shared_done++;
+        sim_host_shared_result(peer->host, old);
+    }
+}
+
+static uint32_t slot_of(const struct sim_end *end, uint64_t receive)
+{
+    uint32_t receives = (uint32_t)end->conn->workload->receives;
+
+    return end->at.recv + (uint32_t)(receive % receives) * (end->at.recv_size / receives);
+}
+
+void sim_model_receive(struct sim_end *end, const struct sim_wr *wr, uint64_t number)
+{
+    struct sim_end *sender = end->peer;
+    uint32_t at = slot_of(end, wr->receive);
+
+    if (is_write(wr))
+        return;
+    memcpy(end->model + at, sender->model + wr->local, wr->length);
+    if (memcmp(end->mem + at, end->model + at, wr->length) != 0)
+        sim_violation(end->host->sim, "nic%u QP 0x%x: %s number %llu of %u bytes from nic%u has arrived with other bytes",
+                      end->host->number, end->qpn, sim_op_name(wr->op), (unsigned long long)number, wr->length,
+                      sender->host->number);
+}
+
+/* ---- the end -------------------------------------------------------------------------------------------------------- */
+
+static bool covers(uint32_t from, uint32_t length, uint32_t at)
+{
+    return at >= from && at - from < length;
+}
+
+/* A byte of `end` that a request of its peer may have put there before it failed. */
+static bool peer_explains(struct sim_end *end, uint32_t at)
+{
+    struct sim_end *peer = end->peer;
+
+    for (uint64_t n = peer->certain; n < peer->posted; n++) {
+        const struct sim_wr *wr = sim_end_wr(peer, n);
+        uint32_t slot = sim_op_receives(wr->op) && !is_write(wr) ? slot_of(end, wr->receive) : 0;
+        if (is_write(wr) && covers(wr->remote, wr->length, at) && end->mem[at] == peer->model[wr->local + at - wr->remote])
+            return true;
+        if (slot != 0 && covers(slot, wr->length, at) && end->mem[at] == peer->model[wr->local + at - slot])
+            return true;
+    }
+    return false;
+}
+
+/* A byte of `end` that a response to its own failed request may have put there. */
+static bool response_explains(struct sim_end *end, uint32_t at)
+{
+    for (uint64_t n = end->certain; n < end->posted; n++) {
+        const struct sim_wr *wr = sim_end_wr(end, n);
+        if (is_read(wr) && covers(wr->local, wr->length, at) &&
+            (end->mem[at] == end->peer->mem[wr->remote + at - wr->local] ||
+             end->mem[at] == end->peer->model[wr->remote + at - wr->local]))
+            return true;
+        if (wr->op >= SIM_OP_FETCH_ADD && covers(wr->local, 8, at))
+            return true;
+    }
+    return false;
+}
+
+/* Atomics that failed have been executed up to some point, each once: the word is what it was at one of these points. */
+static void settle_words(struct sim_end *end)
+{
+    struct sim_end *peer = end->peer;
+
+    for (unsigned i = 0; i < SIM_WORDS; i++) {
+        uint32_t at = end->at.words + 8 * i;
+        uint64_t value = word_at(end->model, at), is = word_at(end->mem, at);
+        for (uint64_t n = peer->certain; n < peer->posted && value != is; n++) {
+            const struct sim_wr *wr = sim_end_wr(peer, n);
+            if (is_word(wr) && wr->remote == at)
+                value = changed(wr, value);
+        }
+        memcpy(end->model + at, &value, 8);
+    }
+}
+
+static const char *area_name(const struct sim_layout *l, uint32_t at)
+{
+    if (covers(l->tx, l->tx_size, at))
+        return "the source of its messages";
+    if (covers(l->rx, l->rx_size, at))
+        return "the target of WRITEs";
+    if (covers(l->words, 8 * SIM_WORDS, at))
+        return "the target of atomics";
+    if (covers(l->read, l->read_size, at))
+        return "the results of READs";
+    if (covers(l->results, l->recv - SIM_GUARD - l->results, at))
+        return "the results of atomics";
+    if (covers(l->recv, l->recv_size, at))
+        return "the receive buffers";
+    return "a guard outside all regions";
+}
+
+void sim_model_check(struct sim_end *end)
+{
+    uint32_t wrong = 0, first = 0;
+
+    if (end->peer->failed)
+        settle_words(end);
+    if (memcmp(end->mem, end->model, end->at.size) == 0)
+        return;
+    for (uint32_t i = 0; i < end->at.size; i++) {
+        if (end->mem[i] == end->model[i] || (end->peer->failed && peer_explains(end, i)) ||
+            (end->failed && response_explains(end, i)))
+            continue;
+        first = wrong == 0 ? i : first;
+        wrong++;
+    }
+    if (wrong != 0)
+        sim_violation(end->host->sim, "nic%u QP 0x%x: %u bytes differ from the model, the first in %s (offset %u): 0x%02x and not 0x%02x",
+                      end->host->number, end->qpn, wrong, area_name(&end->at, first), first, end->mem[first], end->model[first]);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stages: each does one thing to the packets of a cable's one direction and hands them to the next. Those before the
+ * delay work on a packet at the time in `ready`; only the last one waits, so a packet costs one event a cable.
+ */
+#include <stdlib.h>
+
+#include "sim/internal.h"
+
+static struct sim_stage *stage_new(struct sim *sim, void (*in)(struct sim_stage *, struct sim_packet *), uint64_t a,
+                                   uint64_t b)
+{
+    struct sim_stage *s = calloc(1, sizeof(*s));
+
+    if (s == NULL) {
+        sim->error = -ENOMEM;
+        return NULL;
+    }
+    s->in = in;
+    s->sim = sim;
+    s->a = a;
+    s->b = b;
+    s->rng = sim_rng_stream(sim->sc.seed, 0x100000000ull + sim->stages++);
+    return s;
+}
+
+static void forward(struct sim_stage *s, struct sim_packet *p)
+{
+    s->next->in(s->next, p);
+}
+
+void sim_packet_lose(struct sim *sim, struct sim_packet *p, enum sim_loss why)
+{
+    sim->r.lost[why]++;
+    sim_trace(sim, 0x10 + why, p->header.psn);
+    sim_packet_free(sim, p);
+}
+
+/* ---- loss: a = rate, b = packets in a row, in the mean (Gilbert's model; 1: each by itself) ---------------------- */
+
+static void loss_in(struct sim_stage *s, struct sim_packet *p)
+{
+    if (s->b <= 1) {
+        s->bad = sim_rng_chance(&s->rng, s->a);
+    } else if (s->bad) {
+        s->bad = !sim_rng_chance(&s->rng, SIM_ALWAYS / s->b);
+    } else {
+        uint64_t good = SIM_ALWAYS - s->a;
+        s->bad = good == 0 || sim_rng_chance(&s->rng, (uint64_t)(((unsigned __int128)s->a << 32) / s->b / good));
+    }
+    if (s->bad)
+        sim_packet_lose(s->sim, p, SIM_LOST_LOSS);
+    else
+        forward(s, p);
+}
+
+struct sim_stage *sim_stage_loss(struct sim *sim, uint64_t rate, uint64_t burst)
+{
+    return stage_new(sim, loss_in, rate, burst);
+}
+
+/* ---- corrupt: a = rate. Flipped bits in the frame; the invariant CRC has to find them ---------------------------- */
+
+void sim_packet_corrupt(struct sim *sim, struct sim_packet *p, struct sim_rng *rng)
+{
+    unsigned flips = 1 + (unsigned)sim_rng_below(rng, 3);
+
+    if (!sim_packet_to_frame(sim, p) || !sim_packet_own(sim, p))
+        return;
+    while (flips-- != 0) {
+        uint64_t bit = sim_rng_below(rng, (uint64_t)p->bytes->length * 8);
+        p->bytes->data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    sim->r.corrupted++;
+}
+
+static void corrupt_in(struct sim_stage *s, struct sim_packet *p)
+{
+    if (sim_rng_chance(&s->rng, s->a))
+        sim_packet_corrupt(s->sim, p, &s->rng);
+    forward(s, p);
+}
+
+struct sim_stage *sim_stage_corrupt(struct sim *sim, uint64_t rate)
+{
+    return stage_new(sim, corrupt_in, rate, 0);
+}
+
+/* ---- duplicate: a = rate ----------------------------------------------------------------------------------------- */
+
+static void duplicate_in(struct sim_stage *s, struct sim_packet *p)
+{
+    struct sim_packet *twin = sim_rng_chance(&s->rng, s->a) ? sim_packet_clone(s->sim, p) : NULL;
+
+    forward(s, p);
+    if (twin != NULL) {
+        s->sim->r.duplicated++;
+        forward(s, twin);
+    }
+}
+
+struct sim_stage *sim_stage_duplicate(struct sim *sim, uint64_t rate)
+{
+    return stage_new(sim, duplicate_in, rate, 0);
+}
+
+/* ---- queue: a = bits a second, b = bytes that may wait (high half: from how many on packets are marked) ---------- */
+
+/* In ns, rounded up: a cable is never faster than its rate. */
+static uint64_t time_of(uint64_t bytes, uint64_t rate)
+{
+    return (uint64_t)(((unsigned __int128)bytes * 8u * 1000000000u + rate - 1) / rate);
+}
+
+static uint64_t backlog(const struct sim_stage *s)
+{
+    uint64_t now = s->sim->now;
+
+    return s->free_at <= now ? 0 : (uint64_t)((unsigned __int128)(s->free_at - now) * s->a / 8 / 1000000000u);
+}
+
+static void queue_in(struct sim_stage *s, struct sim_packet *p)
+{
+    uint64_t waiting = backlog(s), limit = (uint32_t)s->b, ecn = s->b >> 32;
+    uint64_t start = s->free_at > p->ready ? s->free_at : p->ready;
+
+    if (limit != 0 && waiting + p->wire_bytes > limit) {
+        sim_packet_lose(s->sim, p, SIM_LOST_QUEUE);
+        return;
+    }
+    if (waiting + p->wire_bytes > s->sim->r.queue_peak && !s->link->from_host)
+        s->sim->r.queue_peak = waiting + p->wire_bytes;
+    if (ecn != 0 && waiting >= ecn)
+        sim_packet_mark(s->sim, p);
+    s->free_at = p->ready = start + time_of(p->wire_bytes, s->a);
+    forward(s, p);
+}
+
+struct sim_stage *sim_stage_queue(struct sim *sim, uint64_t rate, uint64_t limit, uint64_t ecn)
+{
+    return stage_new(sim, queue_in, rate, ecn << 32 | (uint32_t)limit);
+}
+
+uint64_t sim_link_backlog(const struct sim_link *link)
+{
+    return link->queue == NULL ? 0 : backlog(link->queue);
+}
+
+uint64_t sim_link_drained(const struct sim_link *link, uint64_t bytes)
+{
+    uint64_t lead = link->queue == NULL ? 0 : time_of(bytes, link->queue->a);
+
+    if (link->queue == NULL || link->queue->free_at <= link->sim->now + lead)
+        return link->sim->now;
+    return link->queue->free_at - lead;
+}
+
+/* ---- delay: a = propagation, b = jitter, both ns. Order is kept ---------------------------------------------------- */
+
+static void delay_in(struct sim_stage *s, struct sim_packet *p)
+{
+    p->ready += s->a + (s->b == 0 ? 0 : sim_rng_below(&s->rng, s->b + 1));
+    if (p->ready < s->last)
+        p->ready = s->last;
+    s->last = p->ready;
+    forward(s, p);
+}
+
+struct sim_stage *sim_stage_delay(struct sim *sim, uint64_t delay, uint64_t jitter)
+{
+    return stage_new(sim, delay_in, delay, jitter);
+}
+
+/* ---- reorder: a = rate, b = ns. A packet is held back while others pass it ------------------------------------------ */
+
+static void reorder_in(struct sim_stage *s, struct sim_packet *p)
+{
+    if (sim_rng_chance(&s->rng, s->a)) {
+        p->ready += 1 + sim_rng_below(&s->rng, s->b);
+        s->sim->r.reordered++;
+    }
+    forward(s, p);
+}
+
+struct sim_stage *sim_stage_reorder(struct sim *sim, uint64_t rate, uint64_t by)
+{
+    return stage_new(sim, reorder_in, rate, by);
+}
+
+/* ---- the end of the cable ------------------------------------------------------------------------------------------- */
+
+static void arrive(void *object, uint64_t arg)
+{
+    struct sim_packet *p = object;
+
+    (void)arg;
+    sim_link_deliver(p->link, p);
+}
+
+static void end_in(struct sim_stage *s, struct sim_packet *p)
+{
+    p->link = s->link;
+    sim_at(s->sim, p->ready, arrive, p, 0);
+}
+
+struct sim_stage *sim_stage_end(struct sim *sim)
+{
+    return stage_new(sim, end_in, 0, 0);
+}
