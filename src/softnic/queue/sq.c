@@ -144,6 +144,23 @@ bool sn_sq_look(struct sn_qp *qp)
     return false;
 }
 
+/*
+ * Only the register says that this slot is posted, and the record, which is written after the WQE like it, does not: the
+ * register's value was false. The record's stands; should the WQE still come, its own doorbell announces it again.
+ */
+static bool record_denies(struct sn_qp *qp)
+{
+    struct sn_sq *sq = &qp->sq;
+
+    if (sq->record == NULL || !sn_state_reads_record(qp->state) ||
+        sn_ahead((uint16_t)sn_swap32(sn_load_acquire32(sq->record)), sq->fetched, sq->blocks) != 0)
+        return false;
+    sq->posted = sq->fetched;
+    sq->has_hint = sq->doorbell = false;
+    sq->mismatch_since = 0;
+    return true;
+}
+
 static enum sn_sq_fetch mismatch(struct sn_qp *qp)
 {
     uint64_t now = sn_port_now(qp->port);
@@ -152,7 +169,7 @@ static enum sn_sq_fetch mismatch(struct sn_qp *qp)
     if (qp->sq.mismatch_since == 0)
         qp->sq.mismatch_since = now == 0 ? 1 : now;
     else if (now - qp->sq.mismatch_since > SN_MISMATCH_NS)
-        return SN_SQ_MISMATCH;
+        return record_denies(qp) ? SN_SQ_EMPTY : SN_SQ_MISMATCH;
     return SN_SQ_LATER;
 }
 
