@@ -17,7 +17,7 @@ tr '\n' '\0' <"$list" | xargs -0 ls -d 2>/dev/null >"$list.there" || true # dele
 mv "$list.there" "$list"
 
 # Data and pictures carry no licence line of their own; LICENSE is the licence.
-text_files() { grep -vE '^LICENSE$|\.(png|svg|json|csv|tsv|dat|log|bin|hex|xml)$|^docs/results/.*\.txt$|^\.gitignore$|^\.git' "$list"; }
+text_files() { grep -vE '^LICENSE$|\.(png|svg|json|csv|tsv|dat|log|bin|hex|pcap|xml)$|^docs/results/.*\.txt$|^\.gitignore$|^\.git' "$list"; }
 code_files() { grep -E '\.(c|h|cc|cpp|cu|cuh|hpp|inc|S|sh|py|cmake|in|map)$|(^|/)(CMakeLists\.txt|Makefile|run)$' "$list" || true; }
 
 text_files | tr '\n' '\0' | xargs -0 awk '

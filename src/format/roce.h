@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * RoCEv2 packets as they are on the wire: Ethernet, IPv4 or IPv6, UDP, the InfiniBand transport headers (IBTA vol. 1,
- * chapter 9), invariant CRC (annex A17). Big-endian all through, but for the CRC's four bytes. Headers are laid over bytes
- * of any alignment.
+ * chapter 9), invariant CRC (annex A17). Big-endian all through, but for the CRC's four bytes. Headers are laid over
+ * bytes of any alignment.
  */
 #ifndef GDAKI_FORMAT_ROCE_H
 #define GDAKI_FORMAT_ROCE_H
@@ -39,7 +39,13 @@ struct SN_PACKED sn_eth {
     sn_be16 type;
 };
 
-enum { SN_IP_PROTO_UDP = 17, SN_IPV4_RESERVED = 0x8000, SN_IPV4_DF = 0x4000, SN_IPV4_MF = 0x2000, SN_IPV4_OFFSET = 0x1fff };
+enum {
+    SN_IP_PROTO_UDP = 17,
+    SN_IPV4_RESERVED = 0x8000,
+    SN_IPV4_DF = 0x4000,
+    SN_IPV4_MF = 0x2000,
+    SN_IPV4_OFFSET = 0x1fff
+};
 
 /* RFC 791. */
 struct SN_PACKED sn_ipv4 {
@@ -75,9 +81,9 @@ struct SN_PACKED sn_bth {
     uint8_t opcode;
     uint8_t se_m_pad_tver; /* solicited event 1, migration request 1, pad count 2, transport version 4 */
     sn_be16 pkey;
-    uint8_t fecn_becn;     /* 1 and 1; the other six bits are reserved */
+    uint8_t fecn_becn; /* 1 and 1; the other six bits are reserved */
     sn_be24 dqpn;
-    uint8_t ackreq;        /* 1; the other seven bits are reserved */
+    uint8_t ackreq; /* 1; the other seven bits are reserved */
     sn_be24 psn;
 };
 
@@ -115,8 +121,8 @@ struct SN_PACKED sn_atomic_eth {
 };
 
 /*
- * Masked atomics, 4 or 8 bytes: the IBTA has no opcode for them, and what a ConnectX sends is not published. Opcodes from
- * the range that is left to manufacturers, and this header, are softnic's own: no other implementation takes them.
+ * Masked atomics, 4 or 8 bytes: the IBTA has no opcode for them, and what a ConnectX sends is not published. Opcodes
+ * from the range that is left to manufacturers, and this header, are softnic's own: no other implementation takes them.
  */
 struct SN_PACKED sn_masked_atomic_eth {
     sn_be64 va;
@@ -144,18 +150,21 @@ struct SN_PACKED sn_immdt {
 enum { SN_ICRC_BYTES = 4, SN_CNP_BYTES = 16 /* reserved bytes after the BTH, A17.9.3 */ };
 
 SN_STATIC_ASSERT(sizeof(struct sn_eth) == 14, "Ethernet");
-SN_STATIC_ASSERT(sizeof(struct sn_ipv4) == 20 && offsetof(struct sn_ipv4, id) == 4 && offsetof(struct sn_ipv4, ttl) == 8 &&
-                     offsetof(struct sn_ipv4, check) == 10 && offsetof(struct sn_ipv4, src) == 12,
+SN_STATIC_ASSERT(sizeof(struct sn_ipv4) == 20 && offsetof(struct sn_ipv4, id) == 4 &&
+                     offsetof(struct sn_ipv4, ttl) == 8 && offsetof(struct sn_ipv4, check) == 10 &&
+                     offsetof(struct sn_ipv4, src) == 12,
                  "RFC 791");
-SN_STATIC_ASSERT(sizeof(struct sn_ipv6) == 40 && offsetof(struct sn_ipv6, next) == 6 && offsetof(struct sn_ipv6, src) == 8,
+SN_STATIC_ASSERT(sizeof(struct sn_ipv6) == 40 && offsetof(struct sn_ipv6, next) == 6 &&
+                     offsetof(struct sn_ipv6, src) == 8,
                  "RFC 8200");
 SN_STATIC_ASSERT(sizeof(struct sn_udp) == 8 && offsetof(struct sn_udp, check) == 6, "RFC 768");
-SN_STATIC_ASSERT(sizeof(struct sn_bth) == 12 && offsetof(struct sn_bth, pkey) == 2 && offsetof(struct sn_bth, fecn_becn) == 4 &&
-                     offsetof(struct sn_bth, dqpn) == 5 && offsetof(struct sn_bth, ackreq) == 8 &&
-                     offsetof(struct sn_bth, psn) == 9,
+SN_STATIC_ASSERT(sizeof(struct sn_bth) == 12 && offsetof(struct sn_bth, pkey) == 2 &&
+                     offsetof(struct sn_bth, fecn_becn) == 4 && offsetof(struct sn_bth, dqpn) == 5 &&
+                     offsetof(struct sn_bth, ackreq) == 8 && offsetof(struct sn_bth, psn) == 9,
                  "IBTA 9.2");
 SN_STATIC_ASSERT(sizeof(struct sn_deth) == 8 && offsetof(struct sn_deth, sqpn) == 5, "IBTA 9.3.1");
-SN_STATIC_ASSERT(sizeof(struct sn_reth) == 16 && offsetof(struct sn_reth, rkey) == 8 && offsetof(struct sn_reth, length) == 12,
+SN_STATIC_ASSERT(sizeof(struct sn_reth) == 16 && offsetof(struct sn_reth, rkey) == 8 &&
+                     offsetof(struct sn_reth, length) == 12,
                  "IBTA 9.3.3");
 SN_STATIC_ASSERT(sizeof(struct sn_atomic_eth) == 28 && offsetof(struct sn_atomic_eth, swap_add) == 12 &&
                      offsetof(struct sn_atomic_eth, compare) == 20,
@@ -217,8 +226,8 @@ enum {
 };
 
 enum {
-    SN_ROCE_CNP = 0x81,        /* A17.9.3 */
-    SN_ROCE_MASKED_CS = 0xc0,  /* manufacturer's range, softnic's own */
+    SN_ROCE_CNP = 0x81,       /* A17.9.3 */
+    SN_ROCE_MASKED_CS = 0xc0, /* manufacturer's range, softnic's own */
     SN_ROCE_MASKED_FA = 0xc1,
 };
 

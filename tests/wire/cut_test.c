@@ -25,7 +25,8 @@ static void random_burst(struct sn_burst *b, uint8_t *payload, uint32_t length)
         size_t left = length - at, n = vector_random(&seed) % 4 == 0 ? 0 : vector_random(&seed) % (left + 1);
         if (b->iov_count == SN_BURST_MAX_IOV - 1)
             n = left;
-        b->iov[b->iov_count++] = (struct sn_iov){.addr = payload + at, .length = n, .space = (uint32_t)(b->iov_count & 1)};
+        b->iov[b->iov_count++] =
+            (struct sn_iov){.addr = payload + at, .length = n, .space = (uint32_t)(b->iov_count & 1)};
         at += n;
     }
 }
@@ -106,7 +107,8 @@ static void edges(void **state)
 static void what_is_not_cut(void **state)
 {
     struct sn_burst read = {.kind = SN_KIND_READ_REQUEST, .flags = 3, .mtu = 3, .npackets = 977, .dmalen = 1000000}, p;
-    struct sn_burst packet = {.kind = SN_KIND_SEND, .mtu = 0, .npackets = 1, .length = 4096, .iov_count = 1, .iov = {{&read, 4096, 0}}};
+    struct sn_burst packet = {
+        .kind = SN_KIND_SEND, .mtu = 0, .npackets = 1, .length = 4096, .iov_count = 1, .iov = {{&read, 4096, 0}}};
     struct sn_cut cut;
 
     (void)state;
@@ -124,8 +126,14 @@ static void what_is_not_cut(void **state)
 static void false_counts(void **state)
 {
     static const uint8_t byte[300];
-    struct sn_burst b = {.kind = SN_KIND_SEND, .flags = 3, .mtu = 1, .npackets = 1u << 23, .length = 600, .iov_count = 1,
-                         .iov = {{byte, 300, 0}}}, p;
+    struct sn_burst b = {.kind = SN_KIND_SEND,
+                         .flags = 3,
+                         .mtu = 1,
+                         .npackets = 1u << 23,
+                         .length = 600,
+                         .iov_count = 1,
+                         .iov = {{byte, 300, 0}}},
+                    p;
     struct sn_cut cut;
     unsigned n = 0;
     size_t bytes = 0;

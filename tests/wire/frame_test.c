@@ -204,12 +204,13 @@ static void opcodes_are_distinct(void **state)
 static void known_bytes(void **state)
 {
     static const uint8_t expected[] = {
-        0x45, 0x02, 0x00, 0x44, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0x00, 0x00, 192, 0, 2, 1, 192, 0, 2, 9, /* IPv4 */
-        0xc1, 0x23, 0x12, 0xb7, 0x00, 0x30, 0x00, 0x00,                                                     /* UDP */
-        0x0b, 0xf0, 0x80, 0x01, 0x40, 0x12, 0x34, 0x56, 0x80, 0xab, 0xcd, 0xef,                             /* BTH */
-        0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x99, 0x88, 0x77, 0x66, 0x00, 0x00, 0x00, 0x01,     /* RETH */
-        0xde, 0xad, 0xbe, 0xef,                                                                             /* ImmDt */
-        0x5a, 0x00, 0x00, 0x00,                                                                             /* and pad */
+        0x45, 0x02, 0x00, 0x44, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0x00, 0x00, 192,  0,    2,    1,
+        192,  0,    2,    9,                                                                            /* IPv4 */
+        0xc1, 0x23, 0x12, 0xb7, 0x00, 0x30, 0x00, 0x00,                                                 /* UDP */
+        0x0b, 0xf0, 0x80, 0x01, 0x40, 0x12, 0x34, 0x56, 0x80, 0xab, 0xcd, 0xef,                         /* BTH */
+        0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x99, 0x88, 0x77, 0x66, 0x00, 0x00, 0x00, 0x01, /* RETH */
+        0xde, 0xad, 0xbe, 0xef,                                                                         /* ImmDt */
+        0x5a, 0x00, 0x00, 0x00,                                                                         /* and pad */
     };
     static const uint8_t payload[] = {0x5a}, imm[] = {0xde, 0xad, 0xbe, 0xef};
     struct sn_burst p = {.service = SN_SERVICE_RC,
@@ -243,7 +244,8 @@ static void known_bytes(void **state)
 static void congestion_notification(void **state)
 {
     static const uint8_t zeros[16];
-    struct sn_burst p = {.kind = SN_KIND_CNP, .flags = SN_BURST_FIRST | SN_BURST_LAST | SN_BURST_BECN, .dqpn = 0x77, .pkey = 0xffff};
+    struct sn_burst p = {
+        .kind = SN_KIND_CNP, .flags = SN_BURST_FIRST | SN_BURST_LAST | SN_BURST_BECN, .dqpn = 0x77, .pkey = 0xffff};
     struct sn_frame_path path = {.ip_id = 0};
     uint8_t frame[128];
 
@@ -339,8 +341,9 @@ static void refused_bursts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_opcode_returns),    cmocka_unit_test(opcodes_are_distinct), cmocka_unit_test(known_bytes),
-        cmocka_unit_test(congestion_notification), cmocka_unit_test(source_port),          cmocka_unit_test(refused_bursts),
+        cmocka_unit_test(every_opcode_returns), cmocka_unit_test(opcodes_are_distinct),
+        cmocka_unit_test(known_bytes),          cmocka_unit_test(congestion_notification),
+        cmocka_unit_test(source_port),          cmocka_unit_test(refused_bursts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -224,7 +224,8 @@ static void hostile_files(void **state)
     static const struct {
         unsigned word;
         uint32_t value;
-    } rows[] = {{0, 0x0a0d0d0a}, {0, 0}, {1, 0x00040003}, {5, 113}, {7, 1000000}, {8, 65}, {8, 262145}, {8, UINT32_MAX}, {9, 63}};
+    } rows[] = {{0, 0x0a0d0d0a}, {0, 0},      {1, 0x00040003}, {5, 113}, {7, 1000000},
+                {8, 65},         {8, 262145}, {8, UINT32_MAX}, {9, 63}};
     uint64_t ns;
 
     (void)state;
@@ -261,8 +262,9 @@ static void hostile_file_on_disk(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(written_and_read), cmocka_unit_test(payload_elsewhere), cmocka_unit_test(several_threads),
-        cmocka_unit_test(no_room),          cmocka_unit_test(other_writers),     cmocka_unit_test(hostile_files),
+        cmocka_unit_test(written_and_read),     cmocka_unit_test(payload_elsewhere),
+        cmocka_unit_test(several_threads),      cmocka_unit_test(no_room),
+        cmocka_unit_test(other_writers),        cmocka_unit_test(hostile_files),
         cmocka_unit_test(hostile_file_on_disk),
     };
 

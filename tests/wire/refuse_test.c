@@ -122,7 +122,10 @@ static void changed_bytes(void **state)
     for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct frame f;
         make(&f, SN_SERVICE_RC, SN_KIND_SEND, ONLY, 13, true);
-        size_t base = rows[i].from == FROM_ETH ? 0 : rows[i].from == FROM_IP ? f.ip : rows[i].from == FROM_UDP ? f.udp : f.bth;
+        size_t base = rows[i].from == FROM_ETH   ? 0
+                      : rows[i].from == FROM_IP  ? f.ip
+                      : rows[i].from == FROM_UDP ? f.udp
+                                                 : f.bth;
         f.bytes[base + rows[i].at] = rows[i].set;
         if (rows[i].refit)
             reference_refit(f.bytes, f.length);
@@ -255,8 +258,12 @@ static void noise(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_rest_is_right), cmocka_unit_test(changed_bytes), cmocka_unit_test(ipv6_headers),
-        cmocka_unit_test(lengths),           cmocka_unit_test(behind_the_packet), cmocka_unit_test(names),
+        cmocka_unit_test(the_rest_is_right),
+        cmocka_unit_test(changed_bytes),
+        cmocka_unit_test(ipv6_headers),
+        cmocka_unit_test(lengths),
+        cmocka_unit_test(behind_the_packet),
+        cmocka_unit_test(names),
         cmocka_unit_test(noise),
     };
 

@@ -57,8 +57,10 @@ static void other_layers(struct vector *v, void *arg)
         assert_memory_equal(out, f->bytes + bth, f->length - bth);
         if (f->bytes[14] >> 4 == 4) { /* the CRC covers the identification: an unknown one cannot be checked */
             path.ip_id = (uint16_t)(f->path.ip_id + 1);
-            assert_int_equal(sn_frame_parse(f->bytes + bth, f->length - bth, SN_LAYER_UDP, true, &p, &path), SN_FRAME_ICRC);
-            assert_int_equal(sn_frame_parse(f->bytes + bth, f->length - bth, SN_LAYER_UDP, false, &p, &path), SN_FRAME_OK);
+            assert_int_equal(sn_frame_parse(f->bytes + bth, f->length - bth, SN_LAYER_UDP, true, &p, &path),
+                             SN_FRAME_ICRC);
+            assert_int_equal(sn_frame_parse(f->bytes + bth, f->length - bth, SN_LAYER_UDP, false, &p, &path),
+                             SN_FRAME_OK);
         }
     }
 }
@@ -118,7 +120,8 @@ static void flip(struct vector *v, void *arg)
             f->bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
             if (verdict == SN_FRAME_OK && !is_free_bit(f, bit) && same_path(&path, &f->path) &&
                 memcmp(&p, &f->packet, offsetof(struct sn_burst, iov)) == 0)
-                fail_msg("%s, frame %u: byte %zu bit %zu changed, and nothing saw it", v->name, i + 1, bit / 8, bit % 8);
+                fail_msg("%s, frame %u: byte %zu bit %zu changed, and nothing saw it", v->name, i + 1, bit / 8,
+                         bit % 8);
         }
     }
 }

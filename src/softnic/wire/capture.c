@@ -31,7 +31,8 @@ static int name_of(const char *path, unsigned n, char *out, size_t size)
 
     if (length > strlen(ending) && strcmp(path + length - strlen(ending), ending) == 0)
         stem = length - strlen(ending);
-    written = n == 1 ? snprintf(out, size, "%s", path) : snprintf(out, size, "%.*s.%u%s", (int)stem, path, n, path + stem);
+    written =
+        n == 1 ? snprintf(out, size, "%s", path) : snprintf(out, size, "%.*s.%u%s", (int)stem, path, n, path + stem);
     return written < 0 || (size_t)written >= size ? -ERANGE : 0;
 }
 
@@ -64,7 +65,8 @@ static int choose_file(const char *path, char *actual, size_t size)
     return ret;
 }
 
-/* ---- the port's traffic ------------------------------------------------------------------------------------------- */
+/* ---- the port's traffic -------------------------------------------------------------------------------------------
+ */
 
 static uint64_t clock_ns(clockid_t id)
 {

@@ -31,8 +31,8 @@ static void take_payload(struct sn_cut *cut, uint32_t length, struct sn_burst *p
         size_t n = from->length - cut->offset;
         n = n < length ? n : length;
         if (n != 0) {
-            packet->iov[packet->iov_count++] = (struct sn_iov){
-                .addr = (const uint8_t *)from->addr + cut->offset, .length = n, .space = from->space};
+            packet->iov[packet->iov_count++] =
+                (struct sn_iov){.addr = (const uint8_t *)from->addr + cut->offset, .length = n, .space = from->space};
             packet->length += (uint32_t)n;
             length -= (uint32_t)n;
             cut->offset += n;

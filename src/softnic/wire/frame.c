@@ -44,8 +44,8 @@ uint16_t sn_frame_fold(uint32_t sum)
 }
 
 /*
- * A source port out of the dynamic range, the same for all packets between two queue pairs, so that networks that spread
- * flows by it keep them in order (A17.4.1 leaves the choice to the sender).
+ * A source port out of the dynamic range, the same for all packets between two queue pairs, so that networks that
+ * spread flows by it keep them in order (A17.4.1 leaves the choice to the sender).
  */
 static uint16_t source_port(const struct sn_burst *packet)
 {
@@ -234,7 +234,8 @@ static int put_headers(const struct sn_burst *packet, const struct sn_frame_path
 
     if (o == NULL)
         return -EINVAL;
-    transport = sizeof(struct sn_bth) + sn_opcode_header_bytes(o->headers) + ((packet->length + 3) & ~3u) + SN_ICRC_BYTES;
+    transport =
+        sizeof(struct sn_bth) + sn_opcode_header_bytes(o->headers) + ((packet->length + 3) & ~3u) + SN_ICRC_BYTES;
     if (o->payload == SN_PAYLOAD_CNP)
         transport += SN_CNP_BYTES;
     memcpy(eth.dst, memcmp(path->dmac, no_mac, 6) == 0 ? packet->dmac : path->dmac, 6);

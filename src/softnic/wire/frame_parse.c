@@ -54,7 +54,8 @@ static bool trim(struct cursor *c, size_t bytes, bool spare)
     return true;
 }
 
-static enum sn_frame_verdict parse_ipv4(struct cursor *c, bool spare, struct sn_burst *packet, struct sn_frame_path *path)
+static enum sn_frame_verdict parse_ipv4(struct cursor *c, bool spare, struct sn_burst *packet,
+                                        struct sn_frame_path *path)
 {
     const uint8_t *start = c->at;
     struct sn_ipv4 h;
@@ -83,7 +84,8 @@ static enum sn_frame_verdict parse_ipv4(struct cursor *c, bool spare, struct sn_
     return SN_FRAME_OK;
 }
 
-static enum sn_frame_verdict parse_ipv6(struct cursor *c, bool spare, struct sn_burst *packet, struct sn_frame_path *path)
+static enum sn_frame_verdict parse_ipv6(struct cursor *c, bool spare, struct sn_burst *packet,
+                                        struct sn_frame_path *path)
 {
     struct sn_ipv6 h;
     uint32_t word;
@@ -103,7 +105,8 @@ static enum sn_frame_verdict parse_ipv6(struct cursor *c, bool spare, struct sn_
     packet->hop_limit = h.hop_limit;
     memcpy(packet->sgid, h.src, 16);
     memcpy(packet->dgid, h.dst, 16);
-    return sn_frame_is_ipv4(packet) ? SN_FRAME_IP : SN_FRAME_OK; /* mapped addresses do not travel (RFC 4291, 2.5.5.2) */
+    return sn_frame_is_ipv4(packet) ? SN_FRAME_IP
+                                    : SN_FRAME_OK; /* mapped addresses do not travel (RFC 4291, 2.5.5.2) */
 }
 
 static enum sn_frame_verdict parse_udp(struct cursor *c, struct sn_burst *packet, struct sn_frame_path *path)
@@ -150,7 +153,8 @@ static enum sn_frame_verdict parse_network(struct cursor *c, enum sn_layer layer
 
 /* ---- transport --------------------------------------------------------------------------------------------------- */
 
-static void take_bth(const struct sn_bth *h, const struct sn_opcode *o, struct sn_burst *packet, struct sn_frame_path *path)
+static void take_bth(const struct sn_bth *h, const struct sn_opcode *o, struct sn_burst *packet,
+                     struct sn_frame_path *path)
 {
     packet->service = o->service;
     packet->kind = o->kind;
@@ -237,7 +241,8 @@ static bool take_answers(struct cursor *c, uint8_t headers, struct sn_burst *pac
 }
 
 /* Payload, pad and CRC are left. */
-static enum sn_frame_verdict take_payload(struct cursor *c, const struct sn_opcode *o, uint8_t pad, struct sn_burst *packet)
+static enum sn_frame_verdict take_payload(struct cursor *c, const struct sn_opcode *o, uint8_t pad,
+                                          struct sn_burst *packet)
 {
     size_t room;
 

@@ -10,23 +10,24 @@ enum {
     INV = SN_BURST_INVALIDATE,
 };
 
-#define ROW(s, k, f, h, p) {SN_SERVICE_##s, SN_KIND_##k, (f), (h), SN_PAYLOAD_##p, 1}
-#define OP(s, name)        [SN_ROCE_##s | SN_ROCE_##name]
+#define ROW(s, k, f, h, p)                                                                                             \
+    {                                                                                                                  \
+        SN_SERVICE_##s, SN_KIND_##k, (f), (h), SN_PAYLOAD_##p, 1                                                       \
+    }
+#define OP(s, name) [SN_ROCE_##s | SN_ROCE_##name]
 
 /* What RC and UC have alike. */
 #define SEND_AND_WRITE(s)                                                                                              \
-    OP(s, SEND_FIRST) = ROW(s, SEND, FIRST, 0, FULL),                                                                  \
-    OP(s, SEND_MIDDLE) = ROW(s, SEND, MIDDLE, 0, FULL),                                                                \
-    OP(s, SEND_LAST) = ROW(s, SEND, LAST, 0, SOME),                                                                    \
-    OP(s, SEND_LAST_IMM) = ROW(s, SEND, LAST | IMM, SN_HAS_IMMDT, SOME),                                               \
-    OP(s, SEND_ONLY) = ROW(s, SEND, ONLY, 0, ANY),                                                                     \
-    OP(s, SEND_ONLY_IMM) = ROW(s, SEND, ONLY | IMM, SN_HAS_IMMDT, ANY),                                                \
-    OP(s, WRITE_FIRST) = ROW(s, WRITE, FIRST, SN_HAS_RETH, FULL),                                                      \
-    OP(s, WRITE_MIDDLE) = ROW(s, WRITE, MIDDLE, 0, FULL),                                                              \
-    OP(s, WRITE_LAST) = ROW(s, WRITE, LAST, 0, SOME),                                                                  \
-    OP(s, WRITE_LAST_IMM) = ROW(s, WRITE, LAST | IMM, SN_HAS_IMMDT, SOME),                                             \
-    OP(s, WRITE_ONLY) = ROW(s, WRITE, ONLY, SN_HAS_RETH, ANY),                                                         \
-    OP(s, WRITE_ONLY_IMM) = ROW(s, WRITE, ONLY | IMM, SN_HAS_RETH | SN_HAS_IMMDT, ANY)
+    OP(s, SEND_FIRST) = ROW(s, SEND, FIRST, 0, FULL), OP(s, SEND_MIDDLE) = ROW(s, SEND, MIDDLE, 0, FULL),              \
+          OP(s, SEND_LAST) = ROW(s, SEND, LAST, 0, SOME),                                                              \
+          OP(s, SEND_LAST_IMM) = ROW(s, SEND, LAST | IMM, SN_HAS_IMMDT, SOME),                                         \
+          OP(s, SEND_ONLY) = ROW(s, SEND, ONLY, 0, ANY),                                                               \
+          OP(s, SEND_ONLY_IMM) = ROW(s, SEND, ONLY | IMM, SN_HAS_IMMDT, ANY),                                          \
+          OP(s, WRITE_FIRST) = ROW(s, WRITE, FIRST, SN_HAS_RETH, FULL),                                                \
+          OP(s, WRITE_MIDDLE) = ROW(s, WRITE, MIDDLE, 0, FULL), OP(s, WRITE_LAST) = ROW(s, WRITE, LAST, 0, SOME),      \
+          OP(s, WRITE_LAST_IMM) = ROW(s, WRITE, LAST | IMM, SN_HAS_IMMDT, SOME),                                       \
+          OP(s, WRITE_ONLY) = ROW(s, WRITE, ONLY, SN_HAS_RETH, ANY),                                                   \
+          OP(s, WRITE_ONLY_IMM) = ROW(s, WRITE, ONLY | IMM, SN_HAS_RETH | SN_HAS_IMMDT, ANY)
 
 const struct sn_opcode sn_opcode_table[256] = {
     SEND_AND_WRITE(RC),
@@ -77,8 +78,10 @@ int sn_opcode_find(const struct sn_burst *packet)
 size_t sn_opcode_header_bytes(uint8_t headers)
 {
     static const uint8_t bytes[8] = {
-        sizeof(struct sn_deth), sizeof(struct sn_reth),           sizeof(struct sn_atomic_eth), sizeof(struct sn_masked_atomic_eth),
-        sizeof(struct sn_aeth), sizeof(struct sn_atomic_ack_eth), sizeof(struct sn_immdt),      sizeof(struct sn_immdt),
+        sizeof(struct sn_deth),       sizeof(struct sn_reth),
+        sizeof(struct sn_atomic_eth), sizeof(struct sn_masked_atomic_eth),
+        sizeof(struct sn_aeth),       sizeof(struct sn_atomic_ack_eth),
+        sizeof(struct sn_immdt),      sizeof(struct sn_immdt),
     };
     size_t sum = 0;
 

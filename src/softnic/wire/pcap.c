@@ -28,11 +28,8 @@ struct sn_pcap {
 
 static int write_header(FILE *file)
 {
-    struct sn_pcap_file_header h = {.magic = SN_PCAP_MAGIC_NS,
-                                    .major = 2,
-                                    .minor = 4,
-                                    .snaplen = SN_PCAP_SNAPLEN,
-                                    .linktype = SN_PCAP_ETHERNET};
+    struct sn_pcap_file_header h = {
+        .magic = SN_PCAP_MAGIC_NS, .major = 2, .minor = 4, .snaplen = SN_PCAP_SNAPLEN, .linktype = SN_PCAP_ETHERNET};
 
     errno = 0;
     if (fwrite(&h, sizeof(h), 1, file) != 1 || fflush(file) != 0)
@@ -89,7 +86,8 @@ int sn_pcap_close(struct sn_pcap *pcap)
     return ret;
 }
 
-/* ---- appending ------------------------------------------------------------------------------------------------------ */
+/* ---- appending ------------------------------------------------------------------------------------------------------
+ */
 
 static int append(struct sn_pcap *pcap, uint64_t ns, const void *frame, size_t captured, size_t original)
 {

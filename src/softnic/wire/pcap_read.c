@@ -14,9 +14,9 @@ struct sn_pcap_reader {
     const uint8_t *bytes; /* what is left of them */
     size_t left;
     bool swapped;
-    uint32_t to_ns;   /* of the fraction */
+    uint32_t to_ns; /* of the fraction */
     uint32_t linktype;
-    uint8_t *frame;   /* of a file */
+    uint8_t *frame; /* of a file */
 };
 
 /* Reads exactly `n`. 1, 0 at the very end, -EBADMSG in the middle of something, negative errno. */
