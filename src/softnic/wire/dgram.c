@@ -2,6 +2,7 @@
 /* One Ethernet frame a datagram of a Unix socket. */
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -99,6 +100,9 @@ static int bind_path(int fd, const struct sockaddr_un *local)
         return 0;
     if (errno != EADDRINUSE)
         return -errno;
+    struct stat st;
+    if (stat(local->sun_path, &st) || !S_ISSOCK(st.st_mode))
+        return -EADDRINUSE; /* a file of the user's */
     int probe = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (probe < 0)
         return -errno;

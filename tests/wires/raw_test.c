@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Wires of whole Ethernet frames: datagram sockets everywhere; packet sockets on a veth pair and TAP interfaces on a bridge
+ * in namespaces of our own where we may have them. Every operation at every path MTU, IPv4 and IPv6.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "rig.h"
+#include "softnic/wire/raw.h"
+
+static const uint8_t mac_a[6] = {2, 0, 0, 0, 0, 1}, mac_b[6] = {2, 0, 0, 0, 0, 2};
+static struct station a, b;
+
+static void run(struct sn_backend *first, struct sn_backend *second, const char *from, const char *to, uint8_t mtu,
+                unsigned rounds)
+{
+    struct options o = defaults;
+    o.mtu = mtu;
+    station_open(&a, first, from, &o);
+    station_open(&b, second, to, &o);
+    stations_connect(&a, &b);
+    exercise(&a, &b, rounds, mtu * 100);
+    station_close(&a);
+    station_close(&b);
+}
+
+static void socketpair_of(struct sn_backend **first, struct sn_backend **second)
+{
+    int fd[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fd), 0);
+    assert_int_equal(sn_dgram_open_fd(fd[0], mac_a, first), 0);
+    assert_int_equal(sn_dgram_open_fd(fd[1], mac_b, second), 0);
+}
+
+static void datagrams(void **state)
+{
+    struct sn_backend *first, *second;
+    (void)state;
+    for (uint8_t mtu = 1; mtu <= 5; mtu++) {
+        socketpair_of(&first, &second);
+        run(first, second, "192.0.2.1", "192.0.2.2", mtu, 12);
+        socketpair_of(&first, &second);
+        run(first, second, "fe80::1", "fe80::2", mtu, 12);
+    }
+}
+
+static void datagrams_by_name(void **state)
+{
+    char folder[] = "/tmp/softnic-XXXXXX", one[64], two[64];
+    struct sn_backend *first, *second, *third;
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(one, sizeof(one), "%s/one", folder);
+    snprintf(two, sizeof(two), "%s/two", folder);
+    close(open(one, O_CREAT | O_CLOEXEC, 0600)); /* a file that is no socket is nobody's to remove */
+    assert_int_equal(sn_dgram_open(one, two, mac_a, &first), -EADDRINUSE);
+    unlink(one);
+    int left = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    strcpy(name.sun_path, one);
+    assert_int_equal(bind(left, (struct sockaddr *)&name, sizeof(name)), 0);
+    assert_int_equal(sn_dgram_open(one, two, mac_a, &first), -EADDRINUSE);
+    close(left); /* now it is a leftover */
+    assert_int_equal(sn_dgram_open(one, two, mac_a, &first), 0);
+    assert_int_equal(sn_dgram_open(one, two, mac_a, &third), -EADDRINUSE);
+    assert_int_equal(sn_dgram_open(two, one, mac_b, &second), 0);
+    run(first, second, "192.0.2.1", "192.0.2.2", 3, 4);
+    assert_int_not_equal(access(one, F_OK), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+/* ---- with the kernel's interfaces ------------------------------------------------------------------------------- */
+
+static bool sh(const char *command)
+{
+    return system(command) == 0;
+}
+
+/* Interfaces of our own; what may not be had is a reason to skip. */
+static bool have_namespace;
+
+static int enter(void **state)
+{
+    (void)state;
+    have_namespace = (unshare(CLONE_NEWNET) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0) &&
+                     sh("ip link set lo up 2>/dev/null");
+    if (!have_namespace)
+        printf("no network namespace of our own: tests of interfaces are skipped\n");
+    return 0;
+}
+
+static void packet_sockets(void **state)
+{
+    struct sn_backend *first, *second;
+    (void)state;
+    if (!have_namespace || !sh("ip link add va mtu 9000 type veth peer name vb mtu 9000 && "
+                               "ip addr add 192.0.2.1/24 dev va && ip link set va up && ip link set vb up"))
+        skip();
+    if (sn_afpacket_open("va", &first))
+        skip();
+    first->ops->destroy(first);
+    assert_int_equal(sn_afpacket_open("nosuch0", &first), -ENODEV);
+    for (uint8_t mtu = 1; mtu <= 5; mtu++) {
+        /* va has the kernel's own address, which the kernel answers ARP for; vb's address is the NIC's alone. */
+        assert_int_equal(sn_afpacket_open("va", &first), 0);
+        assert_int_equal(sn_afpacket_open("vb", &second), 0);
+        second->answers = true;
+        run(first, second, "192.0.2.1", "192.0.2.2", mtu, 8);
+        assert_int_equal(sn_afpacket_open("va", &first), 0);
+        assert_int_equal(sn_afpacket_open("vb", &second), 0);
+        first->answers = second->answers = true;
+        run(first, second, "2001:db8::1", "2001:db8::2", mtu, 8);
+    }
+    sh("ip link del va");
+}
+
+static void taps(void **state)
+{
+    struct sn_backend *first, *second;
+    (void)state;
+    if (!have_namespace || sn_tap_open("tapa", mac_a, &first))
+        skip();
+    assert_int_equal(sn_tap_open("tapb", mac_b, &second), 0);
+    if (!sh("ip link set tapa mtu 9000 && ip link set tapb mtu 9000 && "
+            "ip link add br0 type bridge mcast_snooping 0 forward_delay 0 && "
+            "ip link set tapa master br0 && ip link set tapb master br0 && ip link set br0 up mtu 9000")) {
+        first->ops->destroy(first);
+        second->ops->destroy(second);
+        skip();
+    }
+    run(first, second, "192.0.2.1", "192.0.2.2", 5, 12);
+    assert_int_equal(sn_tap_open("tapa", mac_a, &first), 0);
+    assert_int_equal(sn_tap_open("tapb", mac_b, &second), 0);
+    sh("ip link set tapa mtu 9000 master br0; ip link set tapb mtu 9000 master br0");
+    run(first, second, "fe80::1", "fe80::2", 3, 12);
+    sh("ip link del br0");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(datagrams), cmocka_unit_test(datagrams_by_name),
+                                       cmocka_unit_test_setup(packet_sockets, enter), cmocka_unit_test(taps)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
