@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "gpu/gpu.h"
+#include "softnic/exec/order.h"
 #include "softnic/wire/shm_internal.h"
 
 enum { PIECE_BYTES = 32768 };
@@ -25,7 +26,7 @@ static int copy_piece(uint8_t *dst, const struct sn_iov *iov, size_t from, size_
     const uint8_t *src = (const uint8_t *)iov->addr + from;
     if (iov->space != SN_SPACE_HOST)
         return gdaki_gpu_current(NULL)->copy(dst, src, n);
-    memcpy(dst, src, n);
+    sn_dma_read(dst, src, n);
     return 0;
 }
 
@@ -51,11 +52,19 @@ static int copy_payload(void *arg, void *dst, uint64_t from, uint64_t n)
     return n ? -EFAULT : 0; /* the burst's length and its references disagree */
 }
 
+/* A datagram has no remote address, so what it has instead goes in those fields. */
+static void datagram_fields(struct shm_header *h, const struct sn_burst *b)
+{
+    h->rkey = b->qkey;
+    h->dmalen = b->flow_label;
+    h->va = (uint64_t)b->hop_limit << 8 | b->tclass;
+}
+
 static struct shm_header header_of(const struct shm_connection *c, const struct sn_burst *b)
 {
     int sgid = shm_peer_index(&c->endpoint->identity, b->sgid);
     int dgid = c->connector && !memcmp(b->dgid, c->target, 16) ? SHM_ACCEPTED_GID : shm_peer_index(&c->peer, b->dgid);
-    return (struct shm_header){.dqpn = (b->dqpn & 0xffffff) | (uint32_t)dgid << 24,
+    struct shm_header h = {.dqpn = (b->dqpn & 0xffffff) | (uint32_t)dgid << 24,
                                .sqpn = (b->sqpn & 0xffffff) | (uint32_t)sgid << 24,
                                .kind = b->kind,
                                .flags = b->flags,
@@ -70,6 +79,9 @@ static struct shm_header header_of(const struct shm_connection *c, const struct 
                                .imm = b->imm,
                                .msn = b->msn & 0xffffff,
                                .inlined = b->kind == SN_KIND_ATOMIC_ACK ? b->atomic_orig : 0};
+    if (b->service == SN_SERVICE_UD)
+        datagram_fields(&h, b);
+    return h;
 }
 
 /* The piece that starts at payload byte `from`: PSNs counted as if every packet had been sent by itself. */
