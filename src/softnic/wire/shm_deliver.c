@@ -41,6 +41,14 @@ static void fill(const struct shm_record *r, struct sn_burst *b)
     b->dmalen = h->dmalen;
     b->imm = h->imm;
     b->msn = h->msn & 0xffffff;
+    bool datagram = b->service == SN_SERVICE_UD; /* see shm_send.c */
+    b->qkey = datagram ? h->rkey : 0;
+    b->flow_label = datagram ? h->dmalen & 0xfffff : 0;
+    b->tclass = datagram ? (uint8_t)h->va : 0;
+    b->hop_limit = datagram ? (uint8_t)(h->va >> 8) : 0;
+    b->udp_sport = 0;
+    b->epoch = 0;
+    memset(b->dmac, 0, sizeof(b->dmac));
     b->pkey = 0xffff; /* the table has one entry */
     b->atomic_orig = h->kind == SN_KIND_ATOMIC_ACK ? h->inlined : 0;
     b->swap_add = r->operands.swap_add;

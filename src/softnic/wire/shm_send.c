@@ -65,20 +65,20 @@ static struct shm_header header_of(const struct shm_connection *c, const struct 
     int sgid = shm_peer_index(&c->endpoint->identity, b->sgid);
     int dgid = c->connector && !memcmp(b->dgid, c->target, 16) ? SHM_ACCEPTED_GID : shm_peer_index(&c->peer, b->dgid);
     struct shm_header h = {.dqpn = (b->dqpn & 0xffffff) | (uint32_t)dgid << 24,
-                               .sqpn = (b->sqpn & 0xffffff) | (uint32_t)sgid << 24,
-                               .kind = b->kind,
-                               .flags = b->flags,
-                               .mtu_service = (uint8_t)(b->mtu | b->service << 4),
-                               .syndrome = b->syndrome,
-                               .psn = (b->psn & 0xffffff) | (uint32_t)b->atomic_size << 24,
-                               .npackets = b->npackets,
-                               .length = b->length,
-                               .va = b->va,
-                               .rkey = b->rkey,
-                               .dmalen = b->dmalen,
-                               .imm = b->imm,
-                               .msn = b->msn & 0xffffff,
-                               .inlined = b->kind == SN_KIND_ATOMIC_ACK ? b->atomic_orig : 0};
+                           .sqpn = (b->sqpn & 0xffffff) | (uint32_t)sgid << 24,
+                           .kind = b->kind,
+                           .flags = b->flags,
+                           .mtu_service = (uint8_t)(b->mtu | b->service << 4),
+                           .syndrome = b->syndrome,
+                           .psn = (b->psn & 0xffffff) | (uint32_t)b->atomic_size << 24,
+                           .npackets = b->npackets,
+                           .length = b->length,
+                           .va = b->va,
+                           .rkey = b->rkey,
+                           .dmalen = b->dmalen,
+                           .imm = b->imm,
+                           .msn = b->msn & 0xffffff,
+                           .inlined = b->kind == SN_KIND_ATOMIC_ACK ? b->atomic_orig : 0};
     if (b->service == SN_SERVICE_UD)
         datagram_fields(&h, b);
     return h;

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two ports of one process over the shared-memory wire, driven by hand: bursts that are longer than the ring and are
+ * refused on their way, and datagrams.
+ */
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "softnic/wire/shm.h"
+
+enum { RING = 65536, LENGTH = 1 << 20 };
+
+struct side {
+    struct world w; /* its second NIC is nobody's */
+    struct sn_wire *wire;
+    struct end e;
+};
+
+/* World without NICs of the harness's numbers: the wire gives the slot. */
+static void side_open(struct side *s, struct options *o, uint8_t host)
+{
+    struct sn_shm_config config = {.ring_bytes = RING, .passive = true};
+    uint8_t gid[1][16] = {{0xfd, 0x77, [14] = host}}, slot;
+
+    gid[0][8] = (uint8_t)(getpid() >> 8);
+    gid[0][9] = (uint8_t)getpid();
+    memset(s, 0, sizeof(*s));
+    world_open(&s->w, o);
+    assert_int_equal(sn_shm_create(s->w.port, &config, &s->wire), 0);
+    assert_int_equal(sn_shm_bind(s->wire, gid, 1, &slot), 0);
+    struct sn_nic_config nic = {.name = "softnic9", .gid_count = 1, .slot = slot, .seed = 5};
+    memcpy(nic.gid[0], gid[0], 16);
+    assert_int_equal(sn_nic_destroy(s->w.nic[0]), 0);
+    assert_int_equal(sn_nic_create(s->w.port, &nic, &s->w.nic[0]), 0);
+    sn_port_attach_wire(s->w.port, s->wire);
+    end_open(&s->e, &s->w, 0, o);
+}
+
+static void side_close(struct side *s)
+{
+    end_close(&s->e);
+    sn_port_attach_wire(s->w.port, NULL);
+    s->wire->ops->destroy(s->wire);
+    world_close(&s->w);
+}
+
+/* Turns of both, in virtual time; the connection is made by the wire's helper threads, in real time. */
+static void turns(struct side *a, struct side *b, int n, uint64_t ns)
+{
+    const struct timespec moment = {.tv_nsec = 50000};
+
+    for (int i = 0; i < n; i++) {
+        a->w.now += ns;
+        b->w.now += ns;
+        sn_port_run(a->w.port);
+        sn_port_run(b->w.port);
+        if (i % 16 == 0)
+            nanosleep(&moment, NULL);
+    }
+}
+
+static const struct sn_cqe64 *wait_cqe(struct side *a, struct side *b, struct side *whose, bool receive, uint64_t ns)
+{
+    for (int i = 0; i < 20000; i++) {
+        const struct sn_cqe64 *c = receive ? next_rcqe(&whose->e) : next_cqe(&whose->e);
+        if (c != NULL)
+            return c;
+        turns(a, b, 4, ns);
+    }
+    fail_msg("no completion");
+    return NULL;
+}
+
+/*
+ * A SEND that does not fit the ring is refused for want of a receive while half of it is in the ring. When it is sent
+ * again, it is sent from its start: with not one retry to spare, anything else ends in "retry exceeded".
+ */
+static void test_refused_on_its_way(void **state)
+{
+    struct options o = defaults;
+    struct side a, b;
+    (void)state;
+
+    o.retry = 0;
+    o.rnr_retry = 7;
+    o.min_rnr = 1;
+    o.ack_timeout = 0;
+    side_open(&a, &o, 1);
+    side_open(&b, &o, 2);
+    ends_connect(&a.e, &b.e);
+    fill(a.e.mem, LENGTH, 4);
+    for (int round = 0; round < 4; round++) {
+        uint64_t naks = 0;
+        struct wr wr = wr_send(&a.e, 0, LENGTH);
+        uint32_t index = post(&a.e, &wr);
+        for (int i = 0; i < 2000 && naks < 3; i++) {
+            struct sn_counters c;
+            turns(&a, &b, 1 + i % 3, 1000);
+            sn_nic_get_counters(a.e.nic, &c);
+            naks = c.rnr_nak_retry_err - 3u * (unsigned)round;
+        }
+        assert_true(naks >= 3);
+        memset(b.e.mem, 0, LENGTH);
+        post_recv(&b.e, b.e.mem, LENGTH, b.e.mkey);
+        const struct sn_cqe64 *c = wait_cqe(&a, &b, &a, false, 10000);
+        if (cqe_opcode(c) != SN_CQE_REQ)
+            fail_msg("WQE %u: syndrome 0x%02x", index, cqe_syndrome(c));
+        c = wait_cqe(&a, &b, &b, true, 10000);
+        assert_int_equal(cqe_opcode(c), SN_CQE_RESP_SEND);
+        assert_int_equal(sn_get32(c->byte_cnt), LENGTH);
+        assert_memory_equal(b.e.mem, a.e.mem, LENGTH);
+        struct sn_counters after;
+        sn_nic_get_counters(a.e.nic, &after);
+        assert_int_equal(after.packet_seq_err, 0);
+        if (after.rnr_nak_retry_err != 3u * (unsigned)(round + 1))
+            break; /* a further NAK was on its way: the count of the next round would be off */
+    }
+    side_close(&a);
+    side_close(&b);
+}
+
+/* Datagrams: Q_Key, sender, traffic class, flow label and hop limit come across. */
+static void test_datagram(void **state)
+{
+    struct options o = defaults;
+    struct side a, b;
+    (void)state;
+
+    o.service = SN_SERVICE_UD;
+    o.qkey = 0x1234567;
+    side_open(&a, &o, 1);
+    side_open(&b, &o, 2);
+    ends_connect(&a.e, &b.e);
+    fill(a.e.mem, 4096, 5);
+    for (uint32_t k = 0; k < 4; k++) {
+        uint8_t raw[128] __attribute__((aligned(64))) = {0};
+        struct sn_ctrl_seg *ctrl = (struct sn_ctrl_seg *)(void *)raw;
+        struct sn_av_seg *av = (struct sn_av_seg *)(void *)(raw + 16);
+        struct sn_data_seg *data = (struct sn_data_seg *)(void *)(raw + 64);
+        uint32_t length = k == 0 ? 5 : 1000;
+        post_recv(&b.e, b.e.mem, 2048, b.e.mkey);
+        ctrl->opmod_idx_opcode = sn_put32((a.e.pi & 0xffff) << 8 | SN_OPCODE_SEND);
+        ctrl->qpn_ds = sn_put32(a.e.qpn << 8 | 5);
+        ctrl->fm_ce_se = 8;
+        av->qkey = sn_put32(k == 3 ? 0x80000000 : o.qkey);
+        av->dqp_dct = sn_put32(SN_AV_EXTENDED | b.e.qpn);
+        av->tclass = 0x44;
+        av->hop_limit = 9;
+        av->grh_gid_fl = sn_put32(SN_AV_GRH | 0x54321);
+        memcpy(av->rgid, sn_nic_get_config(b.e.nic)->gid[0], 16);
+        *data = (struct sn_data_seg){sn_put32(length), sn_put32(a.e.mkey), sn_put64((uintptr_t)a.e.mem)};
+        memcpy(a.e.sq + (a.e.pi & 15) * 64, raw, 128);
+        a.e.pi += 2;
+        ring(&a.e);
+        const struct sn_cqe64 *c = wait_cqe(&a, &b, &a, false, 1000);
+        assert_int_equal(cqe_opcode(c), SN_CQE_REQ);
+        c = wait_cqe(&a, &b, &b, true, 1000);
+        assert_int_equal(cqe_opcode(c), SN_CQE_RESP_SEND);
+        assert_int_equal(sn_get32(c->byte_cnt), 40 + length);
+        assert_int_equal(sn_get32(c->flags_rqpn) & 0xffffff, a.e.qpn);
+        assert_memory_equal(b.e.mem + 40, a.e.mem, length);
+        assert_memory_equal(b.e.mem, ((uint8_t[]){0x64, 0x45, 0x43, 0x21}), 4);
+        assert_int_equal(b.e.mem[7], 9);
+        assert_memory_equal(b.e.mem + 8, sn_nic_get_config(a.e.nic)->gid[0], 16);
+    }
+    side_close(&a);
+    side_close(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused_on_its_way), cmocka_unit_test(test_datagram)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
