@@ -227,11 +227,10 @@ bool sn_faults_arrive(struct sn_faults *f, struct sn_qp *qp, const struct sn_bur
 
 /* ---- completions --------------------------------------------------------------------------------------------- */
 
-bool sn_faults_overrun(struct sn_faults *f, const struct sn_cq *cq, const struct sn_cqe_info *info)
+bool sn_faults_overrun(struct sn_faults *f, const struct sn_cqe_info *info)
 {
     bool hit = false;
 
-    (void)cq;
     f->counts.cqes++;
     for (uint32_t i = 0; i < f->plan.count; i++) {
         const struct sn_fault_rule *r = &f->plan.rule[i];

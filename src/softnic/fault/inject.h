@@ -18,7 +18,6 @@
 #include "softnic/fault/plan.h"
 
 struct sn_burst;
-struct sn_cq;
 struct sn_cqe_info;
 struct sn_port;
 struct sn_qp;
@@ -57,7 +56,7 @@ bool sn_faults_arrive(struct sn_faults *f, struct sn_qp *qp, const struct sn_bur
 /* True: nobody has seen this doorbell. */
 bool sn_faults_doorbell(struct sn_faults *f, struct sn_uar_object *uar, int kind, uint64_t value);
 /* True: this CQE does not fit. */
-bool sn_faults_overrun(struct sn_faults *f, const struct sn_cq *cq, const struct sn_cqe_info *info);
+bool sn_faults_overrun(struct sn_faults *f, const struct sn_cqe_info *info);
 /* The port goes away: nothing is delivered any more. */
 void sn_faults_destroy(struct sn_faults *f);
 

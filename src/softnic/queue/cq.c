@@ -137,6 +137,7 @@ static bool push(struct sn_cq *cq, const struct sn_cqe_info *info)
         return false;
     if (!cq->overrun_ignore && !has_room(cq)) {
         cq->failed = true;
+        release_waiters(cq); /* nothing more will be counted: they see that the CQ has failed */
         return false;
     }
     sn_cqe_build(info, sn_cqe_owner(cq->assigned, cq->log_size), &cqe);
@@ -153,20 +154,18 @@ static bool push(struct sn_cq *cq, const struct sn_cqe_info *info)
 }
 
 /*
- * Overrun by a fault plan. The ring does have room, so the completion that is lost ends in an error CQE: a kernel that
- * polls learns of it, as a program on the host does by the event of a ConnectX. It is the CQ's last.
+ * Overrun by a fault plan. The ring does have room, so the completion that is lost ends in an error CQE, and what comes
+ * behind it is flushed: a kernel that polls learns of it, as a program on the host does by the event of a ConnectX.
  */
 static bool overrun(struct sn_cq *cq, const struct sn_cqe_info *info)
 {
-    struct sn_cqe_info last = *info;
+    struct sn_cqe_info error = *info;
     bool request = info->cqe_opcode == SN_CQE_REQ || info->cqe_opcode == SN_CQE_REQ_ERR;
 
-    last.cqe_opcode = request ? SN_CQE_REQ_ERR : SN_CQE_RESP_ERR;
-    last.syndrome = SN_SYND_LOCAL_QP_OP;
-    last.vendor = SN_VENDOR_CQ_OVERRUN;
-    (void)push(cq, &last);
-    cq->failed = true;
-    release_waiters(cq); /* nothing more will be counted: they see that the CQ has failed */
+    error.cqe_opcode = request ? SN_CQE_REQ_ERR : SN_CQE_RESP_ERR;
+    error.syndrome = SN_SYND_LOCAL_QP_OP;
+    error.vendor = SN_VENDOR_CQ_OVERRUN;
+    (void)push(cq, &error);
     return false;
 }
 
@@ -174,7 +173,7 @@ bool sn_cq_push(struct sn_cq *cq, const struct sn_cqe_info *info)
 {
     struct sn_faults *faults = cq->nic->port->faults;
 
-    if (faults != NULL && !cq->failed && sn_faults_overrun(faults, cq, info))
+    if (faults != NULL && !cq->failed && sn_faults_overrun(faults, info))
         return overrun(cq, info);
     return push(cq, info);
 }
