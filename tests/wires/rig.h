@@ -32,6 +32,12 @@ void station_expect(struct station *a, struct station *b, uint32_t index);
 /* Every operation at many sizes, both ways, with every byte compared. Ends are connected. */
 void exercise(struct station *a, struct station *b, unsigned rounds, uint32_t seed);
 
+/* A network namespace of our own, as root in a user namespace if need be, with lo up. False: may not be had. */
+bool own_network(void);
+
+/* Runs a shell command; true if it ended with 0. */
+bool sh(const char *command);
+
 /* Prints the reason and ends the program with CTest's code for a skip. */
 void skip_all(const char *reason, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
