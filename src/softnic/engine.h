@@ -197,7 +197,7 @@ struct sn_tx {
 struct sn_rd_slot {
     uint32_t psn, packets, sent;
     uint8_t kind; /* enum sn_kind of the request */
-    bool valid;
+    bool valid, answered; /* answered: in full, once at least */
     uint32_t rkey, length;
     uint64_t va, orig;
     uint32_t msn;
@@ -316,6 +316,7 @@ struct sn_port {
     uint64_t effort;    /* ns that the last turn took, guessed */
     uint64_t cold_found; /* doorbells found by the sweep */
     uint64_t silent_until; /* ns: until then the sleeping thread expects doorbells that nobody announces */
+    bool thread_looks;     /* the turn is a look of the sleeping thread */
     uint32_t asleep_slice; /* register slots of a sleeper's sweep; 0: awake */
     struct sn_wheel wheel;
     struct sn_xfer *xfers; /* copies under way */

@@ -268,6 +268,21 @@ static double cpu_seconds(void)
     return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
+/* CPU time of a thread that only sleeps for 1 ms at a time, as long as `ns`, in percent of a core. */
+static double naps_percent(uint64_t ns)
+{
+    struct timespec nap = {0, 1000000}, ts;
+    uint64_t begun = now_ns(), used;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    used = (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+    while (now_ns() - begun < ns)
+        nanosleep(&nap, NULL);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    used = (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec - used;
+    return 100 * (double)used / (double)(now_ns() - begun);
+}
+
 /* What connected queues cost when nobody uses them; with --local both ends' queues are in this process. */
 static void stay_idle(struct client *c)
 {
@@ -278,11 +293,13 @@ static void stay_idle(struct client *c)
     if (!ns)
         return;
     usleep(100 * 1000); /* what setting up has started comes to rest */
+    c->report.idle_floor_before = c->options->floor ? naps_percent(ns / 5) : 0;
     begun = now_ns();
     used = cpu_seconds();
     while (nanosleep(&nap, &nap) && errno == EINTR)
         ;
     c->report.idle_percent = 100 * (cpu_seconds() - used) * 1e9 / (double)(now_ns() - begun);
+    c->report.idle_floor_after = c->options->floor ? naps_percent(ns / 5) : 0;
 }
 
 static int measure_all(struct client *c)

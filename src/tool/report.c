@@ -60,6 +60,9 @@ void report_header(const struct report *r, FILE *out)
     if (r->options->idle_ns)
         fprintf(out, "# idle: %u connected queues used %.2f %% of a core over %.1f s\n", p->qps, r->idle_percent,
                 (double)r->options->idle_ns / 1e9);
+    if (r->options->idle_ns && r->options->floor)
+        fprintf(out, "# idle floor: a thread that only sleeps, 1 ms at a time, used %.2f %% before and %.2f %% after\n",
+                r->idle_floor_before, r->idle_floor_after);
     fprintf(out, "# GB/s is 10^9 bytes a second; latency in microseconds; seed %" PRIu64 "\n", p->seed);
     fprintf(out, "%10s %10s %12s %9s %9s %9s %9s %9s %9s  %s", "size B", "messages", "messages/s", "GB/s", "lat min",
             "p50", "p99", "p99.9", "max", "verified");

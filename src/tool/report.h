@@ -25,6 +25,7 @@ struct report {
     char gpu_name[96], nic_name[64];
     uint32_t mtu;
     double idle_percent; /* of one core, with --idle */
+    double idle_floor_before, idle_floor_after; /* of one core: bare sleeps of 1 ms, with --idle and --floor */
     uint32_t count;
     struct report_row rows[PARSE_SIZES_MAX];
 };

@@ -58,6 +58,9 @@ int report_json(const struct report *r, FILE *out)
         return -ENOMEM;
     if (r->options->idle_ns)
         json_object_set_new(root, "idle_percent_of_a_core", json_real(r->idle_percent));
+    if (r->options->idle_ns && r->options->floor)
+        json_object_set_new(root, "idle_floors_percent_of_a_core",
+                            json_pack("[f, f]", r->idle_floor_before, r->idle_floor_after));
     for (uint32_t i = 0; i < r->count; i++)
         json_array_append_new(rows, row_json(r, &r->rows[i]));
     rc = json_dumpf(root, out, JSON_INDENT(2)) ? -EIO : 0;

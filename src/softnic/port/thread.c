@@ -33,7 +33,7 @@
 #define STEP_BACK_NS 250000ull
 #define SILENT_NS    1000000000ull /* how long an unannounced doorbell is remembered */
 
-enum { SLICE_ASLEEP = 1024 }; /* register slots that a sleeper looks at when it wakes by itself; half of them are in use */
+enum { SLICE_ASLEEP = 512 }; /* register slots that a sleeper looks at when it wakes by itself; half of them are in use */
 
 static uint64_t clock_ns(void)
 {
@@ -54,6 +54,8 @@ static void futex_wake(atomic_int *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
+
+atomic_uint sn_sleepers;
 
 void sn_port_wake(struct sn_port *port)
 {
@@ -109,8 +111,6 @@ static bool may_sleep(struct sn_port *port, bool first, uint64_t *ns)
             port->silent_until = sn_port_now(port) + SILENT_NS; /* rung, and nobody woke us */
         return false;
     }
-    if (port->wire != NULL && port->wire->ops->pending(port->wire))
-        return false;
     if (!has_queues(port) && port->wire == NULL)
         *ns = UINT64_MAX;
     deadline = sn_wheel_next(&port->wheel);
@@ -121,6 +121,11 @@ static bool may_sleep(struct sn_port *port, bool first, uint64_t *ns)
     if (deadline - now < *ns)
         *ns = deadline - now;
     return true;
+}
+
+bool sn_port_thread_looks(const struct sn_port *port)
+{
+    return port->thread_looks;
 }
 
 uint64_t sn_port_worst_wake_ns(struct sn_port *port)
@@ -135,18 +140,24 @@ uint64_t sn_port_worst_wake_ns(struct sn_port *port)
     return (looks > 1 ? looks : 1) * (uint64_t)SN_WORST_WAKE_NS;
 }
 
-/* One look with the lock held. False: there is something to do, or somebody else has the lock. */
+/*
+ * One look with the lock held. False: there is something to do, or somebody else has the lock. What came before the wire's
+ * peers were told is looked for once more.
+ */
 static bool look(struct sn_port *port, bool first, uint64_t *ns, bool *told)
 {
     bool idle;
 
     if (pthread_mutex_trylock(&port->mutex) != 0)
         return false;
-    if (!*told && port->wire != NULL) {
+    port->thread_looks = true;
+    idle = may_sleep(port, first, ns);
+    port->thread_looks = false;
+    if (idle && port->wire != NULL) {
         port->wire->ops->sleeping(port->wire, true);
         *told = true;
+        idle = !port->wire->ops->pending(port->wire);
     }
-    idle = may_sleep(port, first, ns);
     pthread_mutex_unlock(&port->mutex);
     return idle;
 }
@@ -160,6 +171,7 @@ static void rest(struct sn_port *port)
     uint64_t step = SLEEP_MIN_NS;
     bool told = false;
 
+    atomic_fetch_add_explicit(&sn_sleepers, 1, memory_order_relaxed);
     atomic_store_explicit(&port->asleep, 1, memory_order_seq_cst);
     (void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
     while (!atomic_load_explicit(&port->thread_stop, memory_order_acquire)) {
@@ -172,6 +184,7 @@ static void rest(struct sn_port *port)
         step = step * 2 < SLEEP_MAX_NS ? step * 2 : SLEEP_MAX_NS;
     }
     atomic_store_explicit(&port->asleep, 0, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&sn_sleepers, 1, memory_order_relaxed);
     if (!told)
         return;
     sn_port_lock(port);

@@ -3,9 +3,14 @@
 #ifndef SOFTNIC_PORT_THREAD_H
 #define SOFTNIC_PORT_THREAD_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sn_port;
+
+/* Port threads of this process that sleep. Who has just rung a doorbell and finds 0 here need wake nobody. */
+extern atomic_uint sn_sleepers;
 
 int sn_thread_start(struct sn_port *port);
 void sn_thread_stop(struct sn_port *port);
@@ -15,5 +20,8 @@ unsigned sn_port_turn_locked(struct sn_port *port);
 
 /* ns that a doorbell may stay unseen whose ringer wakes nobody; UINT64_MAX without a thread. Call without the lock. */
 uint64_t sn_port_worst_wake_ns(struct sn_port *port);
+
+/* With the lock: the turn in progress is a look of the sleeping thread, which stays asleep if it finds nothing. */
+bool sn_port_thread_looks(const struct sn_port *port);
 
 #endif

@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "softnic/port/thread.h"
 #include "softnic/wire/shm_internal.h"
 
 struct shm_totals shm_totals;
@@ -33,8 +34,14 @@ static int poll_wire(struct sn_wire *wire, unsigned budget)
     struct shm_wire *w = own(wire);
     unsigned done = 0;
     bool any_dead = false;
-    /* Whoever polls is awake, also when the port's own thread is not: peers need not wake anybody. */
-    set_asleep(w, false);
+    /*
+     * Whoever polls is awake: peers need not wake anybody. If that is not the port's own thread, the thread has to say anew
+     * that it sleeps, once nobody polls any more.
+     */
+    if (w->asleep && !sn_port_thread_looks(wire->port)) {
+        set_asleep(w, false);
+        sn_port_wake(wire->port);
+    }
     w->delivering = true;
     /* A turn that runs out of budget is followed by one that begins behind it: a busy peer does not starve the others. */
     struct shm_connection *first = w->resume ? w->resume : w->connections, *c = first;
