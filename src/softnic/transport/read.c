@@ -15,9 +15,19 @@ static struct sn_rd_slot *slot_at(struct sn_qp *qp, uint32_t n)
     return &qp->rx.rd[n & qp->rx.rd_mask];
 }
 
-static bool has_slot(const struct sn_qp *qp)
+/*
+ * Room for one more. An answer that is only being repeated does not hold it: a peer that keeps to its limit has had that
+ * answer when it asks for more.
+ */
+static bool has_slot(struct sn_qp *qp)
 {
-    return qp->rx.rd != NULL && qp->rx.rd_tail - qp->rx.rd_next <= qp->rx.rd_mask;
+    struct sn_rx *rx = &qp->rx;
+
+    if (rx->rd == NULL)
+        return false;
+    if (rx->rd_tail - rx->rd_next > rx->rd_mask && slot_at(qp, rx->rd_next)->answered)
+        rx->rd_next++;
+    return rx->rd_tail - rx->rd_next <= rx->rd_mask;
 }
 
 static void accept(struct sn_qp *qp, const struct sn_burst *b, uint64_t orig)
@@ -311,8 +321,10 @@ unsigned sn_rc_respond(struct sn_qp *qp)
         if (!sent)
             break;
         work++;
-        if (s->sent == s->packets)
+        if (s->sent == s->packets) {
+            s->answered = true;
             rx->rd_next++;
+        }
     }
     if (rx->rd_next != rx->rd_tail)
         sn_qp_activate(qp);
