@@ -31,7 +31,7 @@ static void repost(void *object, uint64_t serial)
 {
     struct sim_end *end = object;
 
-    if (end->conn == NULL || end->conn->serial != serial || end->conn->closing)
+    if (end->conn == NULL || end->conn->serial != serial || end->conn->in_error)
         return;
     sim_end_put_recv(end);
 }
@@ -41,7 +41,7 @@ static void post_again(struct sim_end *end)
     struct sim *sim = end->host->sim;
     uint64_t delay = end->conn->workload->receive_delay;
 
-    if (end->conn->closing || end->failed)
+    if (end->conn->in_error || end->failed)
         return;
     if (delay == 0)
         sim_end_put_recv(end);

@@ -190,25 +190,11 @@ static void check_receives(struct sim *sim, struct sim_end *end)
                       (unsigned long long)met, (unsigned long long)sent);
 }
 
-/* To ERR, so that the receives that are left end in flushes; then all is looked at. */
-static void close_conn(void *object, uint64_t serial)
+static void finish(struct sim *sim, struct sim_conn *conn)
 {
-    struct sim_conn *conn = object;
-    struct sim_lane *lane = conn->lane;
     struct sim_end *end[2] = {conn->end[0], conn->end[1]};
-    struct sim *sim = end[0]->host->sim;
+    struct sim_lane *lane = conn->lane;
 
-    (void)serial;
-    if (!conn_is_over(conn)) { /* somebody had something more to say */
-        conn->closing = false;
-        return;
-    }
-    for (int i = 0; i < 2; i++) {
-        if (sn_qp_modify(end[i]->host->nic, end[i]->qpn, SN_QP_ERR, NULL, 0) != 0 && !end[i]->failed)
-            sim_violation(sim, "nic%u QP 0x%x: cannot move to ERR", end[i]->host->number, end[i]->qpn);
-        sn_qp_kick(end[i]->host->nic, end[i]->qpn);
-        sim_host_run(end[i]->host);
-    }
     for (int i = 0; i < 2; i++) {
         sim_model_check(end[i]);
         check_receives(sim, end[i]);
@@ -224,6 +210,34 @@ static void close_conn(void *object, uint64_t serial)
     sim_lane_fill(sim, lane);
     for (int i = 0; i < 2; i++)
         serve_waiting(sim, end[i]->host);
+}
+
+/* To ERR, so that the receives that are left end in flushes. */
+static void enter_error(struct sim *sim, struct sim_conn *conn)
+{
+    conn->in_error = true;
+    for (int i = 0; i < 2; i++) {
+        struct sim_end *end = conn->end[i];
+        if (sn_qp_modify(end->host->nic, end->qpn, SN_QP_ERR, NULL, 0) != 0 && !end->failed)
+            sim_violation(sim, "nic%u QP 0x%x: cannot move to ERR", end->host->number, end->qpn);
+        sn_qp_kick(end->host->nic, end->qpn);
+        sim_host_run(end->host);
+    }
+}
+
+/* A queue pair may have had something more to say on the way, so that it is asked twice whether all is quiet. */
+static void close_conn(void *object, uint64_t serial)
+{
+    struct sim_conn *conn = object;
+    struct sim *sim = conn->end[0]->host->sim;
+
+    (void)serial;
+    if (conn_is_over(conn) && !conn->in_error)
+        enter_error(sim, conn);
+    if (conn_is_over(conn) && conn->in_error)
+        finish(sim, conn);
+    else
+        conn->closing = false;
 }
 
 void sim_conn_check(struct sim *sim, struct sim_conn *conn)

@@ -191,7 +191,8 @@ struct sim_conn {
     uint32_t source, target; /* hosts */
     struct sim_end *end[2];
     uint32_t in_flight;      /* packets in the network */
-    bool closing;
+    bool closing;            /* an event is to look at it */
+    bool in_error;           /* both ends have been moved to ERR */
 };
 #define SIM_SHARED_IOVA 0x8000000000ull
 
