@@ -57,8 +57,14 @@ void gid_of(const char *address, uint8_t gid[16])
 
 void station_open(struct station *s, struct sn_backend *backend, const char *address, const struct options *o)
 {
+    station_open_seeded(s, backend, address, o, 0);
+}
+
+void station_open_seeded(struct station *s, struct sn_backend *backend, const char *address, const struct options *o,
+                         uint64_t seed)
+{
     struct sn_port_config config = {.no_thread = true, .burst_bytes = o->burst_bytes, .gpu = o->gpu};
-    struct sn_nic_config nic = {.name = "softnic", .gid_count = 1, .seed = 0};
+    struct sn_nic_config nic = {.name = "softnic", .gid_count = 1, .seed = seed};
     memset(s, 0, sizeof(*s));
     gid_of(address, nic.gid[0]);
     memcpy(nic.mac, backend->mac, 6);

@@ -11,7 +11,7 @@
 
 struct station {
     struct world w; /* one port, one NIC: nic[0] */
-    struct sn_wire *wire;
+    struct sn_wire *wire; /* NULL: in-process only */
     struct end e;
 };
 
@@ -20,6 +20,9 @@ void gid_of(const char *address, uint8_t gid[16]);
 
 /* Takes the backend over. `o`: of the one queue pair. */
 void station_open(struct station *s, struct sn_backend *backend, const char *address, const struct options *o);
+/* The same with keys and QP numbers from a seed. */
+void station_open_seeded(struct station *s, struct sn_backend *backend, const char *address, const struct options *o,
+                         uint64_t seed);
 void station_close(struct station *s);
 void stations_connect(struct station *a, struct station *b);
 
