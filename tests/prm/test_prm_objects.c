@@ -48,7 +48,7 @@ static void wrong_environment(void **state)
     static const struct {
         const char *name, *value;
     } rows[] = {{"SOFTNIC_DEVICES", "0"},      {"SOFTNIC_DEVICES", "x"},     {"SOFTNIC_DEVICES", "65"},
-                {"SOFTNIC_LINK", "roce"},      {"SOFTNIC_LOG", "loud"},      {"SOFTNIC_WIRE", "udp"},
+                {"SOFTNIC_LINK", "roce"},      {"SOFTNIC_LOG", "loud"},      {"SOFTNIC_WIRE", "tcp"},
                 {"SOFTNIC_SHM_RING", "70000"}, {"SOFTNIC_SHM_RING", "1024"}, {"SOFTNIC_THREAD", "2"},
                 {"SOFTNIC_SEED", "-1"}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
