@@ -44,6 +44,8 @@ void endpoint_environment(const struct perf_options *options)
         setenv("GDAKI_NIC", options->nic, 1);
     if (options->queue_mem)
         setenv("GDAKI_QUEUE_MEM", options->queue_mem, 1);
+    if (options->pcap)
+        setenv("SOFTNIC_PCAP", options->pcap, 1);
     /* A kernel that is loaded late waits for ever behind one that runs: everything is loaded with the context. */
     setenv("CUDA_MODULE_LOADING", "EAGER", 0);
     /* Streams beyond the hardware's channels share them: a copy then waits behind a kernel that waits for the copy. */
@@ -131,6 +133,9 @@ static int open_nic(struct endpoint *ep)
     int count = 0;
 
     gdaki_nic_describe(&nic);
+    if (ep->options->pcap && strcmp(nic.name, "softnic"))
+        return endpoint_fail(ep, TOOL_USAGE, -EOPNOTSUPP, "--pcap: only softnic shows its packets; the NIC back-end is %s",
+                             nic.name);
     errno = 0;
     list = ibv_get_device_list(&count);
     if (!list || !count) {

@@ -57,6 +57,7 @@ struct perf_options {
     bool floor, quiet;
     uint64_t idle_ns; /* before measuring: leave the connected queues alone this long and report the CPU time used */
     const char *json, *csv, *plot;
+    const char *pcap; /* softnic: capture file of this end */
     const char *argv0;
 };
 

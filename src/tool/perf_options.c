@@ -12,7 +12,7 @@
 enum long_only {
     OPT_GPU_BACKEND = 256, OPT_NIC, OPT_CTAS, OPT_THREADS, OPT_SCOPE, OPT_HANDLER, OPT_SHARING, OPT_MEM, OPT_QUEUE_MEM,
     OPT_CQ, OPT_WARMUP, OPT_VERIFY, OPT_NO_VERIFY, OPT_JSON, OPT_CSV, OPT_PLOT, OPT_SEED, OPT_LOCAL, OPT_PAIR,
-    OPT_FLOOR, OPT_SPAN, OPT_WINDOW, OPT_BIND, OPT_TIMEOUT, OPT_QUIET, OPT_IDLE, OPT_OOB_FD,
+    OPT_FLOOR, OPT_SPAN, OPT_WINDOW, OPT_BIND, OPT_TIMEOUT, OPT_QUIET, OPT_IDLE, OPT_OOB_FD, OPT_PCAP,
     OPT_END,
 };
 
@@ -61,6 +61,7 @@ static const struct argp_option option_table[] = {
     {"json", OPT_JSON, "FILE", 0, "Write results as JSON (- for stdout instead of the table)", 0},
     {"csv", OPT_CSV, "FILE", 0, "Write results as CSV (- for stdout instead of the table)", 0},
     {"plot", OPT_PLOT, "FILE.svg|FILE.png", 0, "Draw the curves (needs gnuplot)", 0},
+    {"pcap", OPT_PCAP, "FILE", 0, "softnic: capture this end's packets (--pair: the server's go to FILE.server)", 0},
     {"quiet", OPT_QUIET, 0, 0, "No progress on stderr", 0},
     {0, 0, 0, 0, 0, 0},
 };
@@ -94,6 +95,7 @@ static const struct {
     {OPT_NO_VERIFY, "--no-verify", NOT_POST_RATE}, {OPT_FLOOR, "--floor", NOT_POST_RATE | NOT_SERVER},
     {OPT_IDLE, "--idle", NOT_POST_RATE | NOT_SERVER}, {OPT_CSV, "--csv", NOT_POST_RATE | NOT_SERVER},
     {OPT_PLOT, "--plot", NOT_POST_RATE | NOT_SERVER}, {OPT_JSON, "--json", NOT_SERVER},
+    {OPT_PCAP, "--pcap", NOT_POST_RATE},
 };
 
 static void set_u32(struct argp_state *state, const char *option, const char *text, uint64_t min, uint64_t max,
@@ -260,6 +262,11 @@ static int parse_result_option(int key, char *arg, struct argp_state *state, str
     case OPT_JSON: o->json = arg; break;
     case OPT_CSV: o->csv = arg; break;
     case OPT_PLOT: set_plot(state, o, arg); break;
+    case OPT_PCAP:
+        if (!*arg)
+            argp_error(state, "--pcap: an empty file name");
+        o->pcap = arg;
+        break;
     case OPT_QUIET: o->quiet = true; break;
     case OPT_BIND: o->bind_address = arg; break;
     case 'p':

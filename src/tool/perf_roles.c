@@ -98,15 +98,27 @@ static int run_local(const struct perf_options *options)
     return rc == TOOL_OK ? server.rc : rc;
 }
 
+/* Capture file of a pair's server: NAME.server.pcap for NAME.pcap, else FILE.server; empty without --pcap. */
+static void server_pcap(const struct perf_options *o, char *out, size_t size)
+{
+    const char *end = o->pcap ? strrchr(o->pcap, '.') : NULL;
+
+    out[0] = 0;
+    if (o->pcap && end && !strcmp(end, ".pcap"))
+        snprintf(out, size, "%.*s.server.pcap", (int)(end - o->pcap), o->pcap);
+    else if (o->pcap)
+        snprintf(out, size, "%s.server", o->pcap);
+}
+
 /* Command line of a pair's server: this end's own options; the rest comes from the client. */
 static void server_arguments(const struct perf_options *o, int fd, const char **argv, char *fd_text, size_t size,
-                             char *gid_text, size_t gid_size)
+                             char *gid_text, size_t gid_size, const char *pcap)
 {
     const struct {
         const char *option, *value;
     } own[] = {{"--device", o->device}, {"--gpu", o->gpu}, {"--gpu-backend", o->gpu_backend}, {"--nic", o->nic},
                {"--queue-mem", o->queue_mem}, {"--mem", o->mem == PERF_MEM_HOST ? "host" : "gpu"},
-               {"--gid-index", o->gid_given ? gid_text : NULL}, {"--oob-fd", fd_text}};
+               {"--gid-index", o->gid_given ? gid_text : NULL}, {"--pcap", pcap}, {"--oob-fd", fd_text}};
     int n = 0;
 
     snprintf(fd_text, size, "%d", fd);
@@ -141,7 +153,7 @@ static int reap(pid_t child)
 static int run_pair(const struct perf_options *options)
 {
     const char *argv[32];
-    char fd_text[16], gid_text[16];
+    char fd_text[16], gid_text[16], pcap[4096];
     struct oob oob;
     int fds[2], rc, server_rc;
     pid_t child;
@@ -151,7 +163,8 @@ static int run_pair(const struct perf_options *options)
         return TOOL_FAILED;
     }
     fcntl(fds[1], F_SETFD, FD_CLOEXEC);
-    server_arguments(options, fds[0], argv, fd_text, sizeof(fd_text), gid_text, sizeof(gid_text));
+    server_pcap(options, pcap, sizeof(pcap));
+    server_arguments(options, fds[0], argv, fd_text, sizeof(fd_text), gid_text, sizeof(gid_text), *pcap ? pcap : NULL);
     child = fork();
     if (child < 0) {
         tool_error("cannot start the server process: %s", strerror(errno));

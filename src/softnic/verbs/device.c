@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "gdaki/softnic.h"
+#include "softnic/verbs/capture.h"
 #include "softnic/verbs/env.h"
 #include "softnic/verbs/fault.h"
 #include "softnic/verbs/log.h"
@@ -192,8 +193,15 @@ static int start_port(void)
         sn_port_destroy(p);
         return rc;
     }
+    rc = sv_capture_start(p);
+    if (rc) {
+        sv_faults_stop(p);
+        sn_port_destroy(p);
+        return rc;
+    }
     rc = sv_wire_open(&config.wire, p, config.ring_bytes, !config.thread, &wire);
     if (rc) {
+        sv_capture_stop();
         sv_faults_stop(p);
         sn_port_destroy(p);
         return rc;
@@ -219,6 +227,7 @@ static void stop_port(void)
         wire->ops->destroy(wire);
         wire = NULL;
     }
+    sv_capture_stop();
     sn_port_destroy(p);
 }
 

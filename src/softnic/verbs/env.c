@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gdaki/softnic.h"
+#include "softnic/verbs/capture.h"
 #include "softnic/verbs/fault.h"
 #include "softnic/verbs/log.h"
 
@@ -22,6 +23,7 @@ static const struct softnic_env table[] = {
     {"SOFTNIC_SEED", "0", "seed of keys and queue numbers; 0: unpredictable"},
     {"SOFTNIC_FAULTS", "", "fault plan: what goes wrong on purpose, as in drop:rate=0.01 (docs/faults.md); empty: nothing"},
     {"SOFTNIC_FAULT_SEED", "1", "seed of the fault plan's chances"},
+    {"SOFTNIC_PCAP", "", "capture file of all packets sent and received (docs/wires.md); empty: none"},
 };
 
 const struct softnic_env *softnic_env_table(size_t *count)
@@ -61,7 +63,7 @@ static int read_choice(size_t row, const char *first, const char *second, bool *
 
 int sv_config_read(struct sv_config *out)
 {
-    enum { DEVICES, LINK, LOG, WIRE, RING, THREAD, SEED, FAULTS, FAULT_SEED };
+    enum { DEVICES, LINK, LOG, WIRE, RING, THREAD, SEED, FAULTS, FAULT_SEED, PCAP };
     struct sv_config c = {0};
     uint64_t devices, ring, fault_seed;
     bool eth;
@@ -73,7 +75,7 @@ int sv_config_read(struct sv_config *out)
         (rc = sv_wire_parse(value_of(WIRE), (unsigned)devices, &c.wire)) || (rc = read_number(RING, 65536, 67108864, &ring)) ||
         (rc = read_choice(THREAD, "1", "0", &c.thread)) || (rc = read_number(SEED, 0, UINT64_MAX, &c.seed)) ||
         (rc = read_number(FAULT_SEED, 0, UINT64_MAX, &fault_seed)) ||
-        (rc = sv_faults_configure(value_of(FAULTS), fault_seed)))
+        (rc = sv_faults_configure(value_of(FAULTS), fault_seed)) || (rc = sv_capture_configure(value_of(PCAP))))
         return rc;
     if (ring & (ring - 1))
         return -sv_refuse(EINVAL, "SOFTNIC_SHM_RING=%llu: expected a power of two", (unsigned long long)ring);
