@@ -58,6 +58,13 @@ struct softnic_qp_error {
 /* 0, -EINVAL (not our context), -ENOENT (no such QP). */
 int softnic_query_qp_error(struct ibv_context *context, uint32_t qpn, struct softnic_qp_error *error);
 
+/*
+ * What a QP is doing and what it waits for, in words, for hangs: state, PSNs, retries left, timers, WAIT, RNR, fences,
+ * limits, a doorbell that was not seen. Lines of text; at most `size` bytes with the terminator. Returns the length of all
+ * of it (as snprintf), -EINVAL (not our context) or -ENOENT (no such QP).
+ */
+int softnic_explain_qp(struct ibv_context *context, uint32_t qpn, char *out, size_t size);
+
 /* Counters of this process since its first device was opened. New members go to the end. */
 struct softnic_stats {
     uint64_t commands, refused; /* verbs and DEVX calls that reached the NIC; those among them that it refused */

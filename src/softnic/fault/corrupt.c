@@ -21,7 +21,7 @@ static bool flatten(struct sn_port *port, const struct sn_burst *b, struct sn_bu
     for (uint32_t i = 0; i < b->iov_count; i++) {
         const struct sn_iov *v = &b->iov[i];
         if (v->space == SN_SPACE_HOST)
-            sn_dma_copy(payload + used, v->addr, v->length);
+            sn_dma_read(payload + used, v->addr, v->length);
         else if (sn_mem_copy_now(port, payload + used, v->addr, v->length, v->space) != 0)
             return false;
         used += v->length;

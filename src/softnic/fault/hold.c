@@ -77,7 +77,7 @@ static bool copy_payload(struct sn_port *port, struct held_packet *h, const stru
     for (uint32_t i = 0; i < b->iov_count; i++) {
         const struct sn_iov *v = &b->iov[i];
         if (v->space == SN_SPACE_HOST)
-            sn_dma_copy(at, v->addr, v->length);
+            sn_dma_read(at, v->addr, v->length);
         else if (sn_mem_copy_now(port, at, v->addr, v->length, v->space) != 0)
             return false;
         at += v->length;
