@@ -35,6 +35,7 @@ enum prm_opcode {
     PRM_OP_INIT2RTR_QP = 0x503,
     PRM_OP_RTR2RTS_QP = 0x504,
     PRM_OP_RTS2RTS_QP = 0x505,
+    PRM_OP_SQERR2RTS_QP = 0x506,
     PRM_OP_2ERR_QP = 0x507,
     PRM_OP_2RST_QP = 0x50a,
     PRM_OP_QUERY_QP = 0x50b,
@@ -72,7 +73,7 @@ enum prm_qp_state {
     PRM_QP_ERR = 6,
 };
 
-enum prm_qp_service { PRM_QP_ST_RC = 0 };
+enum prm_qp_service { PRM_QP_ST_RC = 0, PRM_QP_ST_UC = 1, PRM_QP_ST_UD = 2 };
 enum prm_pm_state { PRM_PM_MIGRATED = 3 };
 enum prm_rq_type { PRM_RQ_TYPE_REGULAR = 0, PRM_RQ_TYPE_SRQ = 1, PRM_RQ_TYPE_ZERO = 3 };
 enum prm_cqe_sz { PRM_CQE_SZ_64 = 0, PRM_CQE_SZ_128 = 1 };
@@ -96,6 +97,7 @@ enum prm_opt_param {
     PRM_OPT_RAE = 1u << 2,
     PRM_OPT_RWE = 1u << 3,
     PRM_OPT_PKEY_INDEX = 1u << 4,
+    PRM_OPT_Q_KEY = 1u << 5,
     PRM_OPT_MIN_RNR_NAK = 1u << 6,
     PRM_OPT_PRI_PORT = 1u << 16,
     PRM_OPT_DSCP = 1u << 17,
@@ -167,6 +169,8 @@ enum prm_opt_param {
     X(cmd_hca_cap, rts2rts_qp_dscp, 0x016a, 1)                                                                         \
     X(cmd_hca_cap, gid_table_size, 0x0170, 16)                                                                         \
     X(cmd_hca_cap, port_type, 0x01b6, 2)                                                                               \
+    X(cmd_hca_cap, ud, 0x023d, 1)                                                                                      \
+    X(cmd_hca_cap, uc, 0x023e, 1)                                                                                      \
     X(cmd_hca_cap, rc, 0x023f, 1)                                                                                      \
     X(cmd_hca_cap, max_wqe_sz_sq, 0x0290, 16)                                                                          \
     X(cmd_hca_cap, max_wqe_sz_rq, 0x02b0, 16)                                                                          \
@@ -260,6 +264,7 @@ enum prm_opt_param {
     X(qpc, next_rcv_psn, 0x04a8, 24)                                                                                   \
     X(qpc, cqn_rcv, 0x04e8, 24)                                                                                        \
     X(qpc, dbr_addr, 0x0500, 64)                                                                                       \
+    X(qpc, q_key, 0x0540, 32)                                                                                          \
     X(qpc, rq_type, 0x0565, 3)                                                                                         \
     X(qpc, srqn_rmpn_xrqn, 0x0568, 24)                                                                                 \
     X(qpc, dbr_umem_valid, 0x0683, 1)                                                                                  \

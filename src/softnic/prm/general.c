@@ -36,6 +36,8 @@ static void fill_general(const struct sn_nic_config *config, uint8_t *cap)
     prm_set_cmd_hca_cap__gid_table_size(cap, 0); /* code 0: 8 entries */
     prm_set_cmd_hca_cap__port_type(cap, config->link == SN_LINK_ETHERNET ? PRM_PORT_TYPE_ETH : PRM_PORT_TYPE_IB);
     prm_set_cmd_hca_cap__rc(cap, 1);
+    prm_set_cmd_hca_cap__uc(cap, 1);
+    prm_set_cmd_hca_cap__ud(cap, 1);
     prm_set_cmd_hca_cap__max_wqe_sz_sq(cap, PRM_MAX_WQE_SIZE_SQ);
     prm_set_cmd_hca_cap__max_wqe_sz_rq(cap, PRM_MAX_WQE_SIZE_RQ);
 }

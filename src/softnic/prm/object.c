@@ -77,7 +77,7 @@ static int create_qp(const struct prm_env *env, const void *in, size_t inlen, st
     int rc = prm_parse_create_qp(in, inlen, &a, call);
     if (rc)
         return rc;
-    struct sn_qp_attr attr = {.service = SN_SERVICE_RC,
+    struct sn_qp_attr attr = {.service = a.service,
                               .pdn = a.pd,
                               .user_index = a.user_index,
                               .no_sq = a.no_sq,

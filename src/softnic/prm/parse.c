@@ -91,12 +91,19 @@ static int check_rq(const struct prm_qp_args *a, struct prm_call *call)
     return 0;
 }
 
+static enum sn_service service_of(uint64_t st)
+{
+    return st == PRM_QP_ST_UD ? SN_SERVICE_UD : st == PRM_QP_ST_UC ? SN_SERVICE_UC : SN_SERVICE_RC;
+}
+
 static int check_qp(const void *in, const uint8_t *qpc, const struct prm_qp_args *a, struct prm_call *call)
 {
     if (prm_get_qpc__state(qpc))
         return refuse_value(call, "state", prm_get_qpc__state(qpc), "0: a QP is born in RST");
-    if (prm_get_qpc__st(qpc) != PRM_QP_ST_RC)
-        return refuse_value(call, "st", prm_get_qpc__st(qpc), "0: RC");
+    if (prm_get_qpc__st(qpc) > PRM_QP_ST_UD)
+        return refuse_value(call, "st", prm_get_qpc__st(qpc), "0: RC, 1: UC, 2: UD");
+    if (prm_get_qpc__q_key(qpc))
+        return refuse_value(call, "q_key", prm_get_qpc__q_key(qpc), "0: RST2INIT_QP gives it");
     if (prm_get_qpc__send_dbr_mode(qpc) > 1)
         return refuse_value(call, "send_dbr_mode", prm_get_qpc__send_dbr_mode(qpc), "0: with, 1: without a record");
     int rc = check_rq(a, call);
@@ -122,6 +129,7 @@ int prm_parse_create_qp(const void *in, size_t inlen, struct prm_qp_args *out, s
     const uint8_t *qpc = PRM_CAT(in, create_qp_in, qpc);
     struct prm_qp_args a = {
         .pd = (uint32_t)prm_get_qpc__pd(qpc),
+        .service = service_of(prm_get_qpc__st(qpc)),
         .user_index = (uint32_t)prm_get_qpc__user_index(qpc),
         .uar_page = (uint32_t)prm_get_qpc__uar_page(qpc),
         .no_sq = prm_get_qpc__no_sq(qpc),

@@ -43,6 +43,7 @@ struct prm_cq_args {
 
 struct prm_qp_args {
     uint32_t pd, user_index, uar_page;
+    enum sn_service service;
     bool no_sq, no_send_record;
     uint8_t log_sq_size;
     uint32_t cqn_snd, cqn_rcv, srqn;
@@ -76,6 +77,9 @@ bool prm_is_state_command(uint16_t opcode);
 int prm_parse_create_cq(const void *in, size_t inlen, struct prm_cq_args *out, struct prm_call *call);
 int prm_parse_create_qp(const void *in, size_t inlen, struct prm_qp_args *out, struct prm_call *call);
 int prm_parse_create_rmp(const void *in, size_t inlen, struct prm_rmp_args *out, struct prm_call *call);
+/* What a command has to say depends on the service; prm_parse_state is that of a reliable connection. */
+int prm_parse_state_for(enum sn_service service, const void *in, size_t inlen, struct prm_state_args *out,
+                        struct prm_call *call);
 int prm_parse_state(const void *in, size_t inlen, struct prm_state_args *out, struct prm_call *call);
 int prm_parse_query(const void *in, size_t inlen, uint32_t *number, struct prm_call *call); /* QUERY_QP, QUERY_CQ */
 int prm_parse_query_hca_cap(const void *in, size_t inlen, unsigned *page, bool *current, struct prm_call *call);

@@ -30,6 +30,7 @@ static const struct transition transitions[] = {
     {PRM_OP_RTR2RTS_QP, SN_QP_RTR, SN_QP_RTS,
      SN_QPF_SND_PSN | SN_QPF_ACK_TIMEOUT | SN_QPF_RETRY | SN_QPF_RNR_RETRY | SN_QPF_SRA,
      PRM_OPT_RRE | PRM_OPT_RAE | PRM_OPT_RWE | PRM_OPT_MIN_RNR_NAK},
+    {PRM_OP_SQERR2RTS_QP, SN_QP_SQER, SN_QP_RTS, 0, PRM_OPT_RWE | PRM_OPT_MIN_RNR_NAK},
     {PRM_OP_RTS2RTS_QP, SN_QP_RTS, SN_QP_RTS, 0,
      PRM_OPT_RRE | PRM_OPT_RAE | PRM_OPT_RWE | PRM_OPT_MIN_RNR_NAK | PRM_OPT_SGID_INDEX | PRM_OPT_DSCP},
 };
@@ -42,9 +43,30 @@ static const struct {
     {PRM_OPT_RAE, SN_QPF_RAE},
     {PRM_OPT_RWE, SN_QPF_RWE},
     {PRM_OPT_PKEY_INDEX, SN_QPF_PKEY_INDEX},
+    {PRM_OPT_Q_KEY, SN_QPF_QKEY},
     {PRM_OPT_MIN_RNR_NAK, SN_QPF_MIN_RNR},
     {PRM_OPT_PRI_PORT, SN_QPF_PORT},
 };
+
+/*
+ * A datagram queue pair has no peer, so of a connection's parameters only these count (10.3.1, tables of the modify verb);
+ * the others may be in the mailbox and say nothing, as on the device. The path MTU may be left out.
+ */
+static uint32_t required(const struct transition *t, enum sn_service service, uint64_t mtu)
+{
+    uint32_t datagram = SN_QPF_PKEY_INDEX | SN_QPF_PORT | SN_QPF_SND_PSN | (mtu ? SN_QPF_MTU : 0);
+
+    if (service != SN_SERVICE_UD)
+        return t->required;
+    return (t->required & datagram) | (t->opcode == PRM_OP_RST2INIT_QP ? SN_QPF_QKEY : 0);
+}
+
+static uint32_t optional(const struct transition *t, enum sn_service service)
+{
+    if (service != SN_SERVICE_UD)
+        return t->optional;
+    return (t->optional & (PRM_OPT_PKEY_INDEX | PRM_OPT_PRI_PORT)) | (t->opcode == PRM_OP_RST2INIT_QP ? 0 : PRM_OPT_Q_KEY);
+}
 
 static const struct transition *find_transition(uint16_t opcode)
 {
@@ -93,6 +115,7 @@ static void read_params(const uint8_t *qpc, struct sn_qp_params *p)
     p->rcv_psn = (uint32_t)prm_get_qpc__next_rcv_psn(qpc);
     p->snd_psn = (uint32_t)prm_get_qpc__next_send_psn(qpc);
     p->remote_qpn = (uint32_t)prm_get_qpc__remote_qpn(qpc);
+    p->qkey = (uint32_t)prm_get_qpc__q_key(qpc);
     p->min_rnr = (uint8_t)prm_get_qpc__min_rnr_nak(qpc);
     p->ack_timeout = (uint8_t)prm_get_ads__ack_timeout(ads);
     p->retry_count = (uint8_t)prm_get_qpc__retry_count(qpc);
@@ -153,7 +176,8 @@ static int check_mailbox(const void *in, size_t inlen, struct prm_call *call)
     return 0;
 }
 
-int prm_parse_state(const void *in, size_t inlen, struct prm_state_args *out, struct prm_call *call)
+int prm_parse_state_for(enum sn_service service, const void *in, size_t inlen, struct prm_state_args *out,
+                        struct prm_call *call)
 {
     const struct transition *t = find_transition(call->opcode);
     if (!t)
@@ -163,13 +187,17 @@ int prm_parse_state(const void *in, size_t inlen, struct prm_state_args *out, st
         return rc;
     const uint8_t *qpc = PRM_CAT(in, qp_state_in, qpc);
     uint32_t opt = (uint32_t)prm_get_qp_state_in__opt_param_mask(in);
-    if (opt & ~t->optional)
+    uint32_t known = optional(t, service);
+    if (opt & ~known)
         return prm_refuse(call, PRM_STATUS_BAD_PARAM, PRM_WHY_VALUE,
-                          "opt_param_mask has bits 0x%x, known here are 0x%x", opt & ~t->optional, t->optional);
+                          "opt_param_mask has bits 0x%x, known here are 0x%x", opt & ~known, known);
+    if (service != SN_SERVICE_UD && prm_get_qpc__q_key(qpc))
+        return bad(call, "q_key", (unsigned)prm_get_qpc__q_key(qpc), "0: this is no datagram queue pair");
     if (t->opcode == PRM_OP_RST2INIT_QP && prm_get_qpc__pm_state(qpc) != PRM_PM_MIGRATED)
         return bad(call, "pm_state", (unsigned)prm_get_qpc__pm_state(qpc), "3: no path migration");
     struct prm_state_args a = {
-        .qpn = (uint32_t)prm_get_qp_state_in__qpn(in), .from = t->from, .to = t->to, .mask = t->required};
+        .qpn = (uint32_t)prm_get_qp_state_in__qpn(in), .from = t->from, .to = t->to,
+        .mask = required(t, service, prm_get_qpc__mtu(qpc))};
     for (size_t i = 0; i < sizeof(optional_fields) / sizeof(optional_fields[0]); i++)
         if (opt & optional_fields[i].bit)
             a.mask |= optional_fields[i].field;
@@ -180,4 +208,9 @@ int prm_parse_state(const void *in, size_t inlen, struct prm_state_args *out, st
         return rc;
     *out = a;
     return 0;
+}
+
+int prm_parse_state(const void *in, size_t inlen, struct prm_state_args *out, struct prm_call *call)
+{
+    return prm_parse_state_for(SN_SERVICE_RC, in, inlen, out, call);
 }

@@ -67,8 +67,11 @@ static int run_state(const struct prm_env *env, const struct prm_object *object,
                      struct prm_call *call)
 {
     struct prm_state_args a;
-    int rc = prm_parse_state(in, inlen, &a, call);
+    struct sn_qp_attr attr;
+    int rc = sn_qp_query(env->nic, object->number, NULL, NULL, &attr, NULL);
     if (rc)
+        return prm_refuse_engine(call, rc, "queue pair");
+    if ((rc = prm_parse_state_for(attr.service, in, inlen, &a, call)))
         return rc;
     if (a.qpn != object->number)
         return prm_refuse(call, PRM_STATUS_BAD_RES, PRM_WHY_OBJECT, "qpn = 0x%x, but the object is QP 0x%x", a.qpn,
@@ -118,7 +121,9 @@ static void write_path(const struct sn_path *path, uint8_t *ads)
 
 static void write_attr(const struct sn_qp_attr *attr, uint8_t *qpc)
 {
-    prm_set_qpc__st(qpc, PRM_QP_ST_RC);
+    prm_set_qpc__st(qpc, attr->service == SN_SERVICE_UD   ? PRM_QP_ST_UD
+                         : attr->service == SN_SERVICE_UC ? PRM_QP_ST_UC
+                                                          : PRM_QP_ST_RC);
     prm_set_qpc__pm_state(qpc, PRM_PM_MIGRATED);
     prm_set_qpc__pd(qpc, attr->pdn);
     prm_set_qpc__user_index(qpc, attr->user_index);
@@ -144,6 +149,7 @@ static void write_params(const struct sn_qp_params *p, uint8_t *qpc)
     prm_set_qpc__mtu(qpc, p->mtu ? p->mtu : MTU_BEFORE_RTR);
     prm_set_qpc__log_msg_max(qpc, p->log_msg_max);
     prm_set_qpc__remote_qpn(qpc, p->remote_qpn);
+    prm_set_qpc__q_key(qpc, p->qkey);
     prm_set_qpc__log_sra_max(qpc, p->log_sra_max);
     prm_set_qpc__log_rra_max(qpc, p->log_rra_max);
     prm_set_qpc__retry_count(qpc, p->retry_count);
