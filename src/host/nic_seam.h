@@ -68,6 +68,7 @@
     X(owns_context)                                                                                                    \
     X(owns_register)                                                                                                   \
     X(query_qp_error)                                                                                                  \
+    X(explain_qp)                                                                                                      \
     X(dmabuf_note)                                                                                                     \
     X(dmabuf_forget)                                                                                                   \
     X(last_error)
