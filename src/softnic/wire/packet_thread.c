@@ -10,10 +10,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "softnic/nic.h"
+#include "softnic/engine.h"
+#include "softnic/port/thread.h"
 #include "softnic/wire/packet_internal.h"
 
 enum { EVENTS = 16 };
+#define NAP_NS    1000000ull
 #define LINGER_NS 50000ull /* how long it goes on looking after the last piece of work: answers come soon */
 
 static uint64_t clock_ns(void)
@@ -31,13 +33,23 @@ void sn_packet_helper_arm(struct sn_packet_wire *w)
     }
 }
 
-/* Until nothing has happened for a while, or somebody else drives. */
+/* One turn, or -1: somebody else has the lock or wants it. Not a foreign turn: the port's thread need not step back. */
+static int turn(struct sn_port *port)
+{
+    if (atomic_load_explicit(&port->waiters, memory_order_relaxed) != 0 || pthread_mutex_trylock(&port->mutex) != 0)
+        return -1;
+    int work = (int)sn_port_turn_locked(port);
+    pthread_mutex_unlock(&port->mutex);
+    return work;
+}
+
+/* Until nothing has happened for a while. */
 static void drive(struct sn_packet_wire *w)
 {
     uint64_t since = clock_ns();
     sn_packet_add(&sn_packet_totals.wakes, 1);
     while (!atomic_load(&w->stop)) {
-        int work = sn_port_run(w->wire.port);
+        int work = turn(w->wire.port);
         uint64_t now = clock_ns();
         if (work > 0)
             since = now;
@@ -46,7 +58,19 @@ static void drive(struct sn_packet_wire *w)
         else
             sched_yield();
     }
-    sn_port_wake(w->wire.port); /* timers may have been set, and the thread knows when it last looked */
+}
+
+/* The port's thread sleeps on, at most a millisecond, unless a timer that has been set meanwhile cannot wait for that. */
+static void settle(struct sn_packet_wire *w)
+{
+    struct sn_port *port = w->wire.port;
+    sn_port_lock(port);
+    if (w->asleep)
+        sn_packet_helper_arm(w);
+    bool soon = sn_port_next_deadline(port) < clock_ns() + NAP_NS || port->active_count != 0;
+    sn_port_unlock(port);
+    if (soon)
+        sn_port_wake(port);
 }
 
 static void *run(void *arg)
@@ -61,10 +85,7 @@ static void *run(void *arg)
         w->backend->look_all = true;
         sn_port_unlock(w->wire.port);
         drive(w);
-        sn_port_lock(w->wire.port);
-        if (w->asleep)
-            sn_packet_helper_arm(w);
-        sn_port_unlock(w->wire.port);
+        settle(w);
     }
     return NULL;
 }
