@@ -77,13 +77,18 @@ unsigned sn_wheel_run(struct sn_wheel *wheel, uint64_t now)
     return fired;
 }
 
+/* From the hand on: a timer found in the revolution that it is due in is the earliest, and the rest need not be seen. */
 uint64_t sn_wheel_next(const struct sn_wheel *wheel)
 {
     uint64_t best = UINT64_MAX;
 
-    for (unsigned i = 0; wheel->armed != 0 && i < SN_WHEEL_SLOTS; i++)
-        for (const struct sn_timer *t = wheel->slot[i]; t != NULL; t = t->next)
+    for (unsigned i = 0; wheel->armed != 0 && i < SN_WHEEL_SLOTS; i++) {
+        uint64_t tick = wheel->tick + i;
+        for (const struct sn_timer *t = wheel->slot[tick % SN_WHEEL_SLOTS]; t != NULL; t = t->next)
             if (t->deadline < best)
                 best = t->deadline;
+        if (best != UINT64_MAX && best / SN_WHEEL_NS <= tick)
+            break;
+    }
     return best;
 }
