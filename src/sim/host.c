@@ -165,8 +165,9 @@ static void plant(struct sim_host *host, struct sim_packet *p)
 
     if (end == NULL || end->conn == NULL)
         return;
-    if (p->header.kind == SN_KIND_WRITE && p->header.length != 0 && !p->is_frame && sim_plant_now(sim, SIM_PLANT_MODIFY) &&
-        sim_packet_own(sim, p))
+    /* The only request under way, so that no later one repairs it. */
+    if (p->header.kind == SN_KIND_WRITE && p->header.length != 0 && !p->is_frame && end->peer->posted - end->peer->settled == 1 &&
+        sim_plant_now(sim, SIM_PLANT_MODIFY) && sim_packet_own(sim, p))
         p->bytes->data[p->header.length / 2] ^= 0x20;
     if (p->header.kind == SN_KIND_WRITE && sim_plant_now(sim, SIM_PLANT_STRAY))
         end->mem[end->at.rx - 1] ^= 1;

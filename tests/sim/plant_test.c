@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The checks can fail: bugs put in on purpose (a payload byte that changes under a right CRC, a byte beside the region, an
+ * atomic executed twice, a completion seen twice or not at all, a packet that is never released) are each reported, by the
+ * invariant that they break, and the same seed without them is clean.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "sim/sim.h"
+
+#define WORK "topology shape=star nics=3\nlink loss=0.01\n" \
+    "workload pattern=all-to-all messages=30 size=100..3000 depth=2 mix=write:3,send:1,fetch-add:2,cmp-swap:1\n"
+
+static void run(const char *plant, unsigned nth, uint64_t seed, struct sim_result *r)
+{
+    char text[512], why[SIM_WHY_SIZE] = "";
+    struct sim_scenario sc;
+    struct sim *sim = NULL;
+
+    snprintf(text, sizeof(text), "run seed=%llu duration=1s plant=%s plant-nth=%u\n" WORK, (unsigned long long)seed, plant, nth);
+    if (sim_scenario_parse("test", text, strlen(text), &sc, why) != 0 || sim_create(&sc, &sim, why) != 0)
+        fail_msg("%s", why);
+    assert_int_equal(sim_run(sim), 0);
+    *r = *sim_get_result(sim);
+    sim_destroy(sim);
+    sim_scenario_free(&sc);
+}
+
+static bool reports(const struct sim_result *r, const char *what)
+{
+    for (uint64_t i = 0; i < r->violations && i < SIM_VIOLATIONS_KEPT; i++)
+        if (strstr(r->violation[i], what) != NULL)
+            return true;
+    return false;
+}
+
+static void test_reported(void **state)
+{
+    static const struct {
+        const char *plant, *what;
+    } table[] = {
+        {"modify", "has succeeded, but byte"},
+        {"stray", "a guard outside all regions"},
+        {"repeat", "the target of atomics"},
+        {"twice", "where"},
+        {"forget", "where"},
+        {"leak", "packets in flight"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+        for (uint64_t seed = 1; seed <= 8; seed++) {
+            struct sim_result r, clean;
+            run("none", 1, seed, &clean);
+            if (clean.violations != 0)
+                fail_msg("seed %llu, nothing planted: %s", (unsigned long long)seed, clean.violation[0]);
+            run(table[i].plant, 3 + (unsigned)seed, seed, &r);
+            /* What is forgotten at the very end leaves nothing that comes after it, but a connection that is never over. */
+            if (r.violations == 0 || (!reports(&r, table[i].what) && !reports(&r, "are not over")))
+                fail_msg("seed %llu: '%s' was not reported (%llu violations, the first: %s)", (unsigned long long)seed,
+                         table[i].plant, (unsigned long long)r.violations, r.violation[0]);
+            assert_int_not_equal(r.hash, clean.hash);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_reported)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
