@@ -3,6 +3,7 @@
 # Everything on a machine with a real GPU and no RDMA NIC: correctness first, then figures. Under eight minutes.
 #     scripts/h200.sh stage BUILD_FOLDER DEST    collects a runnable folder (no toolkit needed where it runs)
 #     scripts/h200.sh run DEST OUT               runs it; JSON, CSV and log files go to OUT
+# GDAKI_H200_STEPS: all, or words of correctness, tests, posting, figures, with commas between them.
 # Every step has its own time limit, and kernels end by themselves when a NIC does not answer.
 set -u
 
@@ -63,8 +64,38 @@ correctness() {
     perf check-queues-gpu 60 put-bw --local -s 8,4K -n 128 --queue-mem gpu
     perf check-bidirectional 40 put-bw --local -s 8,64K -n 512 -b
     perf check-pair 60 put-bw --pair -s 8,64K -n 512
+}
+
+tests() { # programs of the test suite, built with GDAKI_CUDA_TESTS
     for test in "$dest"/tests/*; do
-        [ -x "$test" ] && step "test-$(basename "$test")" 90 "$test"
+        [ -x "$test" ] || continue
+        name=test-$(basename "$test")
+        case $name in
+        test-matrix_cuda)
+            for handler in auto gpu-db gpu-bf gpu-no-dbr cpu-proxy; do
+                step "$name-$handler" 90 "$test" "$handler"
+            done
+            ;;
+        test-property_cuda) step "$name" 90 "$test" 1 300 ;;
+        *) step "$name" 90 "$test" ;;
+        esac
+    done
+}
+
+# One shared queue, a queue a block, a queue a thread. DEST/variants/NAME/ may hold a gdaki with other kernels beside it:
+# the same shapes are run with each in turn, so that they are compared in one run.
+posting() {
+    for shape in 1x32 1x512 16x128 132x32; do
+        for sharing in gpu cta exclusive; do
+            for variant in "$dest" "$dest"/variants/*; do
+                [ -x "$variant/gdaki" ] || continue
+                tag=''
+                [ "$variant" = "$dest" ] || tag=-$(basename "$variant")
+                step "posting-$sharing-$shape$tag" 20 "$variant/gdaki" perf post-rate --scope thread --sharing "$sharing" \
+                    --ctas "${shape%x*}" --threads "${shape#*x}" --json "$out/posting-$sharing-$shape$tag.json"
+                awk 'NR == 4 { print "    " $6 " WQE/s, floor " $7 }' "$out/posting-$sharing-$shape$tag.log"
+            done
+        done
     done
 }
 
@@ -101,6 +132,8 @@ run() {
     cat "$out/smoke.log"
     [ "$failed" -eq 0 ] || exit 1
     case ${GDAKI_H200_STEPS:-all} in *correctness* | all) correctness ;; esac
+    case ${GDAKI_H200_STEPS:-all} in *tests* | all) tests ;; esac
+    case ${GDAKI_H200_STEPS:-all} in *posting*) posting ;; esac
     case ${GDAKI_H200_STEPS:-all} in *figures* | all) figures ;; esac
     echo "$passed steps passed, $failed failed"
     [ "$failed" -eq 0 ]
@@ -110,7 +143,7 @@ case ${1:-} in
 stage) stage "${2:?BUILD_FOLDER}" "${3:?DEST}" ;;
 run) run "${2:?DEST}" "${3:?OUT}" ;;
 *)
-    sed -n '3,6s/^# *//p' "$0" >&2
+    sed -n '3,7s/^# *//p' "$0" >&2
     exit 2
     ;;
 esac
