@@ -15,7 +15,7 @@
 #include "softnic/wire/packet_internal.h"
 
 enum { EVENTS = 16 };
-#define NAP_NS    1000000ull
+#define NAP_NS    20000000ull /* the longest nap of the port, and some */
 #define LINGER_NS 50000ull /* how long it goes on looking after the last piece of work: answers come soon */
 
 static uint64_t clock_ns(void)
@@ -60,7 +60,7 @@ static void drive(struct sn_packet_wire *w)
     }
 }
 
-/* The port's thread sleeps on, at most a millisecond, unless a timer that has been set meanwhile cannot wait for that. */
+/* The port's thread sleeps on, unless a timer that has been set meanwhile cannot wait for that. */
 static void settle(struct sn_packet_wire *w)
 {
     struct sn_port *port = w->wire.port;
