@@ -317,7 +317,6 @@ struct sn_port {
     uint64_t cold_found; /* doorbells found by the sweep */
     uint64_t silent_until; /* ns: until then the sleeping thread expects doorbells that nobody announces */
     bool thread_looks;     /* the turn is a look of the sleeping thread */
-    uint32_t asleep_slice; /* register slots of a sleeper's sweep; 0: awake */
     struct sn_wheel wheel;
     struct sn_xfer *xfers; /* copies under way */
     const struct gdaki_gpu_ops *gpu;

@@ -232,7 +232,7 @@ static unsigned turn(struct sn_port *port)
     rung = look_hot(port);
     /* Work holds up the sweep, so the slice grows with it: all registers are seen in SWEEP_NS, whatever the others do. */
     if (rung == 0 && port->effort == 0)
-        rung += look_cold(port, port->asleep_slice != 0 ? port->asleep_slice : SLICE_IDLE);
+        rung += look_cold(port, SLICE_IDLE);
     else
         rung += look_cold(port, SLICE_BUSY + port->reg_slots * port->effort / SWEEP_NS);
     port->effort = 0;

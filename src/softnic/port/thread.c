@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sleep policy. Idle for 50 us: sleep, 50 us at first, doubling to 1 ms. Our own CPU paths wake the thread by futex; a GPU
- * store to a register cannot, so 1 ms (and the timer's slack) is the worst case for a first doorbell after a rest, as long
- * as there are few registers. With many, a sleeper looks at the hot ones and at a slice of the others each time it wakes:
- * thousands of cache lines a millisecond would be most of what idle queues cost. Once such a look has found a doorbell that
- * nobody announced, all of them are looked at each time, for as long as that happens every second. While somebody else
- * drives, the thread steps back: it sleeps in steps of 250 us and is not woken by doorbells, since those are being looked
- * at. A port without queues sleeps until it is woken.
+ * store to a register cannot, so 1 ms (and the timer's slack) is the worst case for a first doorbell after a rest. With
+ * more than 512 registers naps grow to 4 ms: looking at thousands of cache lines each millisecond would be most of what
+ * idle queues cost. Once a look has found a doorbell that nobody announced, they are 1 ms again, for as long as that
+ * happens every second. While somebody else drives, the thread steps back: it sleeps in steps of 250 us and is not woken by
+ * doorbells, since those are being looked at. A port without queues sleeps until it is woken.
  *
  * A doorbell that is stored just when the thread goes to sleep: the thread announces its sleep, makes every other thread of
  * the process pass a barrier (membarrier), and looks once more. So the waker needs one relaxed load and no fence.
@@ -33,7 +32,7 @@
 #define STEP_BACK_NS 250000ull
 #define SILENT_NS    1000000000ull /* how long an unannounced doorbell is remembered */
 
-enum { SLICE_ASLEEP = 512 }; /* register slots that a sleeper looks at when it wakes by itself; half of them are in use */
+enum { NAP_SLOTS = 1024, NAPS_MAX = 4 }; /* register slots a millisecond of nap (half of them are in use); most of those */
 
 static uint64_t clock_ns(void)
 {
@@ -85,32 +84,37 @@ static bool has_queues(const struct sn_port *port)
     return false;
 }
 
-/* All registers in slices of SLICE_IDLE, or one slice of a sleeper's. False: there was something to do. */
-static bool look_around(struct sn_port *port, bool everywhere)
+/* All registers, in slices of SLICE_IDLE. False: there was something to do. */
+static bool look_around(struct sn_port *port)
 {
-    uint64_t slots = everywhere ? port->reg_slots : 0;
-
-    port->asleep_slice = everywhere ? 0 : SLICE_ASLEEP;
-    for (uint64_t looked = 0; looked <= slots; looked += 2048)
-        if (sn_port_turn_locked(port) != 0 || port->active_count != 0 || port->xfers != NULL) {
-            port->asleep_slice = 0;
+    for (uint64_t looked = 0; looked <= port->reg_slots; looked += 2048)
+        if (sn_port_turn_locked(port) != 0 || port->active_count != 0 || port->xfers != NULL)
             return false;
-        }
-    port->asleep_slice = 0;
     return true;
 }
 
-/* Under the lock: may the thread sleep, and how long at most? The first look of a rest is at everything. */
+/* Milliseconds that a nap may last. Under the lock. */
+static uint64_t naps(struct sn_port *port)
+{
+    uint64_t n = port->reg_slots / NAP_SLOTS;
+
+    if (n <= 1 || sn_port_now(port) < port->silent_until)
+        return 1;
+    return n < NAPS_MAX ? n : NAPS_MAX;
+}
+
+/* Under the lock: may the thread sleep, and how long at most? Everything is looked at once more. */
 static bool may_sleep(struct sn_port *port, bool first, uint64_t *ns)
 {
     uint64_t deadline, now, found = port->cold_found;
 
-    port->now_valid = false;
-    if (!look_around(port, first || sn_port_now(port) < port->silent_until)) {
+    if (!look_around(port)) {
         if (!first && port->cold_found != found && atomic_load_explicit(&port->asleep, memory_order_acquire) != 0)
             port->silent_until = sn_port_now(port) + SILENT_NS; /* rung, and nobody woke us */
         return false;
     }
+    if (*ns == SLEEP_MAX_NS)
+        *ns *= naps(port);
     if (!has_queues(port) && port->wire == NULL)
         *ns = UINT64_MAX;
     deadline = sn_wheel_next(&port->wheel);
@@ -130,14 +134,15 @@ bool sn_port_thread_looks(const struct sn_port *port)
 
 uint64_t sn_port_worst_wake_ns(struct sn_port *port)
 {
-    uint64_t looks;
+    uint64_t n;
 
     if (!port->thread_started)
         return UINT64_MAX;
     sn_port_lock(port);
-    looks = sn_port_now(port) < port->silent_until ? 1 : (port->reg_slots + SLICE_ASLEEP - 1) / SLICE_ASLEEP;
+    port->now_valid = false;
+    n = naps(port);
     sn_port_unlock(port);
-    return (looks > 1 ? looks : 1) * (uint64_t)SN_WORST_WAKE_NS;
+    return n * SN_WORST_WAKE_NS;
 }
 
 /*

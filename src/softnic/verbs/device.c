@@ -73,7 +73,7 @@ int softnic_drive(void)
 void softnic_wake(void)
 {
     unsigned slot;
-    if (!atomic_load_explicit(&port, memory_order_relaxed))
+    if (!atomic_load_explicit(&sn_sleepers, memory_order_relaxed))
         return;
     struct sn_port *p = port_enter(&slot);
     if (p)
