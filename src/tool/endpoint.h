@@ -84,6 +84,8 @@ int endpoint_read(struct endpoint *ep, uint64_t offset, void *to, size_t size);
 bool endpoint_proxy_step(struct endpoint *ep);
 /* Text of the first queue in error ("queue 3: syndrome 0x13 ..."), or "" */
 void endpoint_describe_error(struct endpoint *ep, char *out, size_t size);
+/* In full, to stderr: the first queue in error, or else the first that has not completed everything. */
+void endpoint_explain(struct endpoint *ep);
 
 /* What is outstanding on the queues, for a wait that was not answered; "" if nothing is. */
 void endpoint_describe_outstanding(struct endpoint *ep, char *out, size_t size);

@@ -20,7 +20,7 @@ const char *argp_program_version = "gdaki " GDAKI_VERSION;
 static const struct command {
     const char *name;
     int (*run)(int argc, char **argv);
-} commands[] = {{"info", tool_info_main}, {"perf", tool_perf_main}};
+} commands[] = {{"info", tool_info_main}, {"perf", tool_perf_main}, {"explain", tool_explain_main}};
 
 struct choice {
     const struct command *command;
@@ -38,12 +38,12 @@ static error_t choose(int key, char *arg, struct argp_state *state)
                 choice->command = &commands[i];
         }
         if (!choice->command)
-            argp_error(state, "'%s' is no command: expected info or perf", arg);
+            argp_error(state, "'%s' is no command: expected info, perf or explain", arg);
         choice->index = state->next - 1;
         state->next = state->argc; /* the rest belongs to the command */
         return 0;
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "a command is missing: info or perf");
+        argp_error(state, "a command is missing: info, perf or explain");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -87,7 +87,8 @@ int main(int argc, char **argv)
         .doc = "GPU-initiated networking: what this machine offers, and how fast it is.\v"
                "Commands:\n"
                "  info    GPUs, NICs, back-ends in use, usable doorbell modes, environment\n"
-               "  perf    performance tests: put-bw, put-lat, write-bw, write-lat, get-bw, signal-lat, post-rate\n\n"
+               "  perf    performance tests: put-bw, put-lat, write-bw, write-lat, get-bw, signal-lat, post-rate\n"
+               "  explain what an error completion's syndromes mean\n\n"
                "`gdaki COMMAND --help` lists a command's options.",
     };
     struct choice choice = {0};

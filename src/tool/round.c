@@ -240,8 +240,10 @@ static int read_result(struct endpoint *ep, struct round_result *result)
     result->tick_span_ns = r.timer_end - r.timer_begin;
     result->tick_ns = ticks ? (double)result->tick_span_ns / (double)ticks : 1.0;
     result->error = r.error;
-    if (r.error)
+    if (r.error) {
         describe_failure(ep, &r, result->text, sizeof(result->text));
+        endpoint_explain(ep);
+    }
     return 0;
 }
 

@@ -22,5 +22,6 @@ void tool_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A sub-command gets argv with its own name at 0; `name` is what usage texts call it ("gdaki perf put-bw"). */
 int tool_info_main(int argc, char **argv);
 int tool_perf_main(int argc, char **argv);
+int tool_explain_main(int argc, char **argv);
 
 #endif
