@@ -19,6 +19,8 @@ packages_of() {
         echo clang ;;
     lint)
         echo shellcheck codespell ;;
+    wire-tests) # what Wireshark makes of our captures; without it that test is skipped
+        echo tshark ;;
     newcomer)
         echo debootstrap git ;;
     *)

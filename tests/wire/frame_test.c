@@ -88,7 +88,7 @@ static void random_headers(struct sn_burst *p, uint8_t headers)
 }
 
 /* A packet of an opcode, as parsing should give it. */
-static void random_packet(const struct sn_opcode *o, uint8_t *payload, struct sn_burst *p)
+static void random_packet(const struct sn_roce_opcode *o, uint8_t *payload, struct sn_burst *p)
 {
     memset(p, 0, sizeof(*p));
     random_gids(p);
@@ -123,7 +123,7 @@ static void random_path(struct sn_frame_path *path)
     }
 }
 
-static void there_and_back(uint8_t opcode, const struct sn_opcode *o, uint8_t *payload)
+static void there_and_back(uint8_t opcode, const struct sn_roce_opcode *o, uint8_t *payload)
 {
     struct sn_burst p, q;
     struct sn_frame_path path, seen;
@@ -174,7 +174,7 @@ static void every_opcode_returns(void **state)
     for (unsigned i = 0; i < sizeof(payload); i++)
         payload[i] = (uint8_t)vector_random(&seed);
     for (unsigned opcode = 0; opcode < 256; opcode++) {
-        const struct sn_opcode *o = sn_opcode_get((uint8_t)opcode);
+        const struct sn_roce_opcode *o = sn_opcode_get((uint8_t)opcode);
         if (o == NULL)
             continue;
         opcodes++;
@@ -189,7 +189,7 @@ static void opcodes_are_distinct(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 256; i++) {
-        const struct sn_opcode *o = sn_opcode_get((uint8_t)i);
+        const struct sn_roce_opcode *o = sn_opcode_get((uint8_t)i);
         struct sn_burst p = {.iov_count = 0};
         if (o == NULL)
             continue;

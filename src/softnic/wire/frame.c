@@ -202,10 +202,10 @@ static bool payload_fits(const struct sn_burst *packet, uint8_t rule)
 }
 
 /* NULL: no packet, or one that has no wire form. */
-static const struct sn_opcode *judge(const struct sn_burst *packet, uint8_t *opcode)
+static const struct sn_roce_opcode *judge(const struct sn_burst *packet, uint8_t *opcode)
 {
     int found = sn_opcode_find(packet);
-    const struct sn_opcode *o;
+    const struct sn_roce_opcode *o;
 
     if (found < 0 || packet->dqpn > 0xffffff || packet->psn > 0xffffff)
         return NULL;
@@ -229,7 +229,7 @@ static int put_headers(const struct sn_burst *packet, const struct sn_frame_path
     static const uint8_t no_mac[6];
     struct sn_eth eth = {.type = sn_put16(sn_frame_is_ipv4(packet) ? SN_ETHERTYPE_IPV4 : SN_ETHERTYPE_IPV6)};
     uint8_t opcode, *end;
-    const struct sn_opcode *o = judge(packet, &opcode);
+    const struct sn_roce_opcode *o = judge(packet, &opcode);
     size_t transport;
 
     if (o == NULL)

@@ -153,7 +153,7 @@ static enum sn_frame_verdict parse_network(struct cursor *c, enum sn_layer layer
 
 /* ---- transport --------------------------------------------------------------------------------------------------- */
 
-static void take_bth(const struct sn_bth *h, const struct sn_opcode *o, struct sn_burst *packet,
+static void take_bth(const struct sn_bth *h, const struct sn_roce_opcode *o, struct sn_burst *packet,
                      struct sn_frame_path *path)
 {
     packet->service = o->service;
@@ -241,7 +241,7 @@ static bool take_answers(struct cursor *c, uint8_t headers, struct sn_burst *pac
 }
 
 /* Payload, pad and CRC are left. */
-static enum sn_frame_verdict take_payload(struct cursor *c, const struct sn_opcode *o, uint8_t pad,
+static enum sn_frame_verdict take_payload(struct cursor *c, const struct sn_roce_opcode *o, uint8_t pad,
                                           struct sn_burst *packet)
 {
     size_t room;
@@ -274,7 +274,7 @@ static enum sn_frame_verdict take_payload(struct cursor *c, const struct sn_opco
 
 static enum sn_frame_verdict parse_transport(struct cursor c, struct sn_burst *packet, struct sn_frame_path *path)
 {
-    const struct sn_opcode *o;
+    const struct sn_roce_opcode *o;
     struct sn_bth bth;
 
     if (!take(&c, &bth, sizeof(bth)))

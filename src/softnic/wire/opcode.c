@@ -29,7 +29,7 @@ enum {
           OP(s, WRITE_ONLY) = ROW(s, WRITE, ONLY, SN_HAS_RETH, ANY),                                                   \
           OP(s, WRITE_ONLY_IMM) = ROW(s, WRITE, ONLY | IMM, SN_HAS_RETH | SN_HAS_IMMDT, ANY)
 
-const struct sn_opcode sn_opcode_table[256] = {
+const struct sn_roce_opcode sn_opcode_table[256] = {
     SEND_AND_WRITE(RC),
     OP(RC, READ_REQUEST) = ROW(RC, READ_REQUEST, ONLY, SN_HAS_RETH, NONE),
     OP(RC, READ_RESPONSE_FIRST) = ROW(RC, READ_RESPONSE, FIRST, SN_HAS_AETH, FULL),
@@ -53,7 +53,7 @@ const struct sn_opcode sn_opcode_table[256] = {
 static int find_in(unsigned from, unsigned to, unsigned service, unsigned kind, unsigned flags)
 {
     for (unsigned i = from; i < to; i++) {
-        const struct sn_opcode *o = &sn_opcode_table[i];
+        const struct sn_roce_opcode *o = &sn_opcode_table[i];
         if (o->present && o->kind == kind && o->flags == flags && o->service == service)
             return (int)i;
     }

@@ -13,7 +13,7 @@
 #include "softnic/nic.h"
 #include "softnic/wire/burst.h"
 
-struct sn_opcode {
+struct sn_roce_opcode {
     uint8_t service; /* enum sn_service */
     uint8_t kind;    /* enum sn_kind */
     uint8_t flags;   /* SN_BURST_FIRST, LAST, IMM, INVALIDATE */
@@ -24,10 +24,10 @@ struct sn_opcode {
 
 #define SN_OPCODE_FLAGS (SN_BURST_FIRST | SN_BURST_LAST | SN_BURST_IMM | SN_BURST_INVALIDATE)
 
-extern const struct sn_opcode sn_opcode_table[256];
+extern const struct sn_roce_opcode sn_opcode_table[256];
 
 /* NULL: reserved. */
-static inline const struct sn_opcode *sn_opcode_get(uint8_t opcode)
+static inline const struct sn_roce_opcode *sn_opcode_get(uint8_t opcode)
 {
     return sn_opcode_table[opcode].present ? &sn_opcode_table[opcode] : NULL;
 }

@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tshark.sh CAPTURE_TEST VECTORS: captures of every operation kind, opened with Wireshark's command line. No packet may be
+# malformed, none may carry an expert note of warning or error, and what it reads in them is what was sent.
+set -u
+capture_test=$1
+vectors=$2
+if ! command -v tshark >/dev/null 2>&1 || ! command -v mergecap >/dev/null 2>&1; then
+    echo "SKIP: tshark and mergecap are not installed (scripts/install-deps.sh wire-tests)"
+    exit 77
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$capture_test" "$work" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+rm -f "$work"/busy*.pcap # files without packets
+
+# Wireshark guesses what a SEND's payload might be, and may then find it malformed (any few bytes are an RPC-over-RDMA
+# header to it): of every SEND of whatever make.
+guesses=
+for protocol in smc smb_direct rpcordma nvme-rdma lnet iser eoib infiniband_sdp fcoib drbd; do
+    guesses="$guesses --disable-protocol $protocol"
+done
+fields=
+for field in frame.number _ws.malformed _ws.expert.severity infiniband.bth.opcode infiniband.bth.psn \
+    infiniband.bth.padcnt infiniband.reth.dmalen infiniband.aeth.syndrome infiniband.invariant.crc _ws.expert.message; do
+    fields="$fields -e $field"
+done
+# shellcheck disable=SC2086  # lists of options
+dissect() { tshark -n $guesses -r "$1" -T fields -E separator=, $fields 2>/dev/null; }
+
+failed=0
+complain() {
+    echo "$1"
+    failed=1
+}
+
+# A note's severity is a number: 0x600000 is a warning, 0x800000 an error. softnic's own two opcodes are unknown to it.
+cat >"$work/judge.awk" <<'END'
+BEGIN { FS = "," }
+$2 != "" { print "frame " $1 ": malformed: " $0; next }
+$4 < 192 && $3 + 0 >= 6291456 { print "frame " $1 ": " $0; next }
+# It shows no CRC of a congestion notification (129), nor of what it does not know.
+$4 == "" || ($9 == "" && $4 != 129 && $4 < 192) { print "frame " $1 ": no InfiniBand packet with a CRC: " $0 }
+END
+
+mergecap -a -w "$work/all" "$work"/*.pcap "$vectors"/*.pcap || complain "mergecap failed"
+dissect "$work/all" >"$work/fields"
+frames=$(wc -l <"$work/fields")
+[ "$frames" -gt 300 ] || complain "only $frames frames were dissected"
+found=$(awk -f "$work/judge.awk" "$work/fields")
+[ -z "$found" ] || complain "$found"
+
+# By somebody else's reading of the specification: in the file of all opcodes a frame's PSN is its opcode.
+dissect "$work/opcodes.pcap" >"$work/opcodes"
+found=$(awk -F, '$4 != $5 { print "opcode " $5 " is read as " $4 }' "$work/opcodes")
+[ -z "$found" ] || complain "$found"
+[ "$(wc -l <"$work/opcodes")" -eq 40 ] || complain "not 40 opcodes"
+# READs of 8 and of 4 * 1024 + 1 bytes; the SEND of 11 bytes and its pad; an RNR NAK of code 12.
+grep -q '^[0-9]*,,[^,]*,12,[0-9]*,0,4097,' "$work/fields" || complain "no READ of 4097 bytes"
+grep -q '^[0-9]*,,[^,]*,4,[0-9]*,1,,' "$work/fields" || complain "no SEND with a pad of 1"
+grep -q '^[0-9]*,,[^,]*,17,[0-9]*,0,,44,' "$work/fields" || complain "no RNR NAK"
+
+# Can it fail? A frame whose IP header promises more than there is.
+{
+    head -c 32 "$work/nak_access.pcap"
+    printf '\050\000\000\000\050\000\000\000'
+    tail -c +41 "$work/nak_access.pcap" | head -c 40
+} >"$work/cut"
+[ -n "$(dissect "$work/cut" | awk -f "$work/judge.awk")" ] || complain "a broken frame is not found"
+
+[ "$failed" -eq 0 ] && echo "$frames frames, no complaint"
+exit "$failed"
