@@ -13,6 +13,8 @@ packages_of() {
         echo gnuplot-nox librsvg2-bin ;;
     bench) # the summary of make bench
         echo python3 ;;
+    alternatives) # what softnic is compared with
+        echo ucx-utils libfabric-bin sockperf ;;
     aarch64) # cross-build, and the emulator that runs the tests
         echo gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user-static ;;
     clang) # second compiler for headers and kernels
@@ -24,7 +26,7 @@ packages_of() {
     newcomer)
         echo debootstrap git ;;
     *)
-        echo "install-deps: unknown group '$1' (build, demo, bench, aarch64, clang, lint, newcomer)" >&2
+        echo "install-deps: unknown group '$1' (build, demo, bench, alternatives, aarch64, clang, lint, wire-tests, newcomer)" >&2
         return 1 ;;
     esac
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "format/bth.h"
+#include "softnic/exec/order.h"
 #include "softnic/wire/frame_internal.h"
 #include "softnic/wire/icrc.h"
 #include "softnic/wire/opcode.h"
@@ -287,9 +288,9 @@ static bool payload_at_hand(const struct sn_burst *packet)
 
 static uint8_t *put_payload(const struct sn_burst *packet, uint8_t *at)
 {
-    for (uint32_t i = 0; i < packet->iov_count; i++)
+    for (uint32_t i = 0; i < packet->iov_count; at += packet->iov[i++].length)
         if (packet->iov[i].length != 0)
-            at = put_bytes(at, packet->iov[i].addr, packet->iov[i].length);
+            sn_dma_read(at, packet->iov[i].addr, packet->iov[i].length);
     for (uint32_t pad = -packet->length & SN_BTH_PAD; pad != 0; pad--)
         *at++ = 0;
     return at;

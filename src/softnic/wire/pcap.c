@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "softnic/exec/order.h"
 #include "softnic/nic.h"
 #include "softnic/wire/cut.h"
 #include "softnic/wire/pcap_format.h"
@@ -152,7 +153,7 @@ static bool fetch_payload(struct sn_pcap *pcap, sn_pcap_copy copy, void *arg)
         if (v->length > sizeof(pcap->payload) - at)
             return false;
         if (v->space == SN_SPACE_HOST)
-            memcpy(pcap->payload + at, v->addr, v->length);
+            sn_dma_read(pcap->payload + at, v->addr, v->length);
         else if (copy(arg, pcap->payload + at, v->addr, v->length) != 0)
             return false;
     }
