@@ -17,7 +17,7 @@ SANITIZE_ubsan = undefined
 SANITIZE_tsan = thread
 
 .DEFAULT_GOAL := all
-.PHONY: all help deps demo test bench $(SANITIZERS) aarch64 install lint format clean distclean newcomer
+.PHONY: all help deps demo test bench bench-scale bench-alternatives $(SANITIZERS) aarch64 install lint format clean distclean newcomer
 
 all: ## build everything into build/
 	@scripts/install-deps.sh --check build
@@ -40,6 +40,16 @@ bench: deps ## benchmarks beside their floors (cache-line round trip, memcpy)
 	@scripts/install-deps.sh bench
 	@$(MAKE) --no-print-directory all
 	@scripts/bench.sh $(BUILD)
+
+bench-scale: deps ## what 2 to 20,000 connected queue pairs cost; a curve
+	@scripts/install-deps.sh bench
+	@$(MAKE) --no-print-directory all
+	@scripts/bench-scale.sh $(BUILD)
+
+bench-alternatives: deps ## softnic's wires beside UCX, libfabric and sockperf in the same run
+	@scripts/install-deps.sh bench alternatives
+	@$(MAKE) --no-print-directory all
+	@scripts/bench-alternatives.sh $(BUILD)
 
 # CUDA compiles are left out here: a sanitizer does not see device code, and nvcc costs minutes.
 $(SANITIZERS): ## the test suite under AddressSanitizer, UBSan, ThreadSanitizer (build-asan/ and so on)

@@ -59,12 +59,22 @@ static void *answer_pings(void *arg)
     return NULL;
 }
 
+static struct {
+    bool known;
+    int first, second;
+} pinned; /* floor_pin has looked: the set of this thread is smaller now */
+
 /* Two CPUs of this process's set; false if it has only one. */
 static bool two_cpus(int *first, int *second)
 {
     cpu_set_t set;
     int found = 0;
 
+    if (pinned.known) {
+        *first = pinned.first;
+        *second = pinned.second;
+        return true;
+    }
     if (sched_getaffinity(0, sizeof(set), &set))
         return false;
     for (int cpu = 0; cpu < CPU_SETSIZE && found < 2; cpu++) {
@@ -72,6 +82,18 @@ static bool two_cpus(int *first, int *second)
             *(found++ ? second : first) = cpu;
     }
     return found == 2;
+}
+
+int floor_pin(int which)
+{
+    cpu_set_t set;
+
+    if (!two_cpus(&pinned.first, &pinned.second))
+        return -ENODEV;
+    pinned.known = true;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)(which == 0 ? pinned.first : pinned.second), &set);
+    return sched_setaffinity(0, sizeof(set), &set) ? -errno : 0;
 }
 
 static double run_pings(struct ping *p)

@@ -19,6 +19,11 @@ struct floors {
 void floor_measure(struct floors *out);
 /* The flag round trip with a real GPU; 0 or negative errno. */
 int floor_measure_flag(const struct gdaki_kernels *kernels, struct floors *out);
+/*
+ * The calling thread, and all that it starts from now on, on the first (0) or second (1) CPU that the process may use. The
+ * round trip is measured between these two even so. 0, -ENODEV: there is no second one, or negative errno.
+ */
+int floor_pin(int which);
 /* "near" or "far": how the two CPUs used lie to each other, by the round trip. */
 const char *floor_placement(const struct floors *floors);
 

@@ -55,6 +55,7 @@ struct perf_options {
     bool gid_given;
     int mem; /* enum perf_mem, of this end */
     bool floor, quiet;
+    bool pin; /* a pair's ends on a CPU each */
     uint64_t idle_ns; /* before measuring: leave the connected queues alone this long and report the CPU time used */
     const char *json, *csv, *plot;
     const char *pcap; /* softnic: capture file of this end */

@@ -12,7 +12,7 @@
 enum long_only {
     OPT_GPU_BACKEND = 256, OPT_NIC, OPT_CTAS, OPT_THREADS, OPT_SCOPE, OPT_HANDLER, OPT_SHARING, OPT_MEM, OPT_QUEUE_MEM,
     OPT_CQ, OPT_WARMUP, OPT_VERIFY, OPT_NO_VERIFY, OPT_JSON, OPT_CSV, OPT_PLOT, OPT_SEED, OPT_LOCAL, OPT_PAIR,
-    OPT_FLOOR, OPT_SPAN, OPT_WINDOW, OPT_BIND, OPT_TIMEOUT, OPT_QUIET, OPT_IDLE, OPT_OOB_FD, OPT_PCAP,
+    OPT_FLOOR, OPT_PIN, OPT_SPAN, OPT_WINDOW, OPT_BIND, OPT_TIMEOUT, OPT_QUIET, OPT_IDLE, OPT_OOB_FD, OPT_PCAP,
     OPT_END,
 };
 
@@ -56,6 +56,7 @@ static const struct argp_option option_table[] = {
     {"verify", OPT_VERIFY, 0, 0, "Compare every byte at the receiver (default)", 0},
     {"no-verify", OPT_NO_VERIFY, 0, 0, "Do not", 0},
     {"timeout", OPT_TIMEOUT, "SECONDS", 0, "A wait longer than this fails the run (10)", 0},
+    {"pin", OPT_PIN, 0, 0, "With --pair: the client's threads on the first CPU, the server's on the second", 0},
     {"floor", OPT_FLOOR, 0, 0, "Measure this machine's floors before and after each size and print them beside it", 0},
     {"idle", OPT_IDLE, "SECONDS", 0, "First leave the connected queues idle and report the CPU time that takes", 0},
     {"json", OPT_JSON, "FILE", 0, "Write results as JSON (- for stdout instead of the table)", 0},
@@ -255,6 +256,7 @@ static int parse_result_option(int key, char *arg, struct argp_state *state, str
             argp_error(state, "--timeout: %s", why);
         break;
     case OPT_FLOOR: o->floor = true; break;
+    case OPT_PIN: o->pin = true; break;
     case OPT_IDLE:
         if (parse_seconds(arg, 0.1, 600, &o->idle_ns, why))
             argp_error(state, "--idle: %s", why);
@@ -334,6 +336,8 @@ static void finish(struct argp_state *state, struct parsing *p)
         argp_failure(state, TOOL_FAILED, errno, "cannot draw a seed");
     if (!p->seed_given)
         plan->seed &= PERF_SEED_MAX;
+    if (p->options->pin && p->options->role != PERF_PAIR)
+        argp_error(state, "--pin needs --pair");
     if (perf_plan_check(plan, why))
         argp_error(state, "%s", why);
     if (p->options->json && p->options->csv && !strcmp(p->options->json, "-") && !strcmp(p->options->csv, "-"))

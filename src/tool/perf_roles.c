@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "floor.h"
 #include "perf_run.h"
 #include "report.h"
 #include "tool.h"
@@ -171,12 +172,17 @@ static int run_pair(const struct perf_options *options)
         return TOOL_FAILED;
     }
     if (child == 0) {
+        if (options->pin && floor_pin(1))
+            _exit(TOOL_FAILED);
         execv("/proc/self/exe", (char *const *)argv);
         _exit(TOOL_FAILED);
     }
     close(fds[0]);
     oob_init(&oob, fds[1]);
-    rc = perf_client(options, &oob);
+    rc = options->pin ? floor_pin(0) : 0;
+    if (rc)
+        tool_error("--pin: %s", rc == -ENODEV ? "this process may use one CPU only" : strerror(-rc));
+    rc = rc ? TOOL_FAILED : perf_client(options, &oob);
     oob_close(&oob);
     server_rc = reap(child);
     return rc == TOOL_OK ? server_rc : rc;
