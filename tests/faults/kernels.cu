@@ -13,6 +13,7 @@
 
 #include "../support/pair.h"
 #include "doca_gpunetio_device.h"
+#include "gdaki/explain.h"
 #include "gdaki/softnic.h"
 
 using gdaki_test::queue;
@@ -219,6 +220,30 @@ static bool bytes_moved(const bench &b, enum op op)
     return true;
 }
 
+/* The error in words: which queue and WQE, which operation, what it means. */
+static bool check_words(const queue &q, const struct expectation &row, enum op op,
+                        const struct doca_gpu_verbs_qp_error_info &error)
+{
+    char text[2048], number[32];
+
+    if (op == OP_PUT_COUNTER)
+        return true; /* the companion's, in part of the rows */
+    const size_t n = gdaki_explain_qp_error(q.handle(), text, sizeof(text));
+    snprintf(number, sizeof(number), "queue 0x%06x: WQE %d", q.handle()->qp_cpu->sq_num, error.wqe_counter);
+    bool good = n != 0 && n == strlen(text) && strstr(text, number) != nullptr;
+    good = good && strstr(text, gdaki_explain_syndrome_name(row.syndrome)) != nullptr;
+    good = good && strstr(text, gdaki_explain_vendor_name(row.vendor)) != nullptr;
+    if (op == OP_PUT || op == OP_P)
+        good = good && strstr(text, "(RDMA_WRITE, remote address 0x") != nullptr;
+    if (op == OP_GET && error.wqe_counter == 0)
+        good = good && strstr(text, "(RDMA_READ, remote address 0x") != nullptr;
+    if (op == OP_SIGNAL)
+        good = good && strstr(text, "(ATOMIC_FA, remote address 0x") != nullptr;
+    if (!good)
+        fprintf(stderr, "%s, %s: not explained well:\n%s", row.plan, op_names[op], text);
+    return good;
+}
+
 static bool check(const bench &b, const queue &q, const struct expectation &row, enum op op)
 {
     const int *status = (const int *)b.status.data;
@@ -243,7 +268,7 @@ static bool check(const bench &b, const queue &q, const struct expectation &row,
     good = complain(row, op, "the vendor syndrome", error.vendor_err_synd, row.vendor) && good;
     if (row.adds >= 0 && op == OP_SIGNAL)
         good = complain(row, op, "signal", (long long)b.word(0), 3 * row.adds) && good;
-    return good;
+    return check_words(q, row, op, error) && good;
 }
 
 static bool run_row(world &w, bench &b, const struct expectation &row, enum op op)
@@ -284,10 +309,17 @@ static bool lost_doorbell(world &w, bench &b, enum doca_gpu_verbs_send_dbr_mode_
     GT_CUDA(cudaGetLastError());
     while (__atomic_load_n(&status[0], __ATOMIC_ACQUIRE) == NOT_RUN)
         sched_yield();
+    char text[2048];
+    gdaki_explain_qp(q.handle(), text, sizeof(text));
+    const bool record = mode == DOCA_GPUNETIO_VERBS_SEND_DBR_MODE_EXT_VALID_DBR;
+    bool good = complain(row, OP_PUT, "why it hangs", strstr(text, "announced 1; completions seen up to 0") != nullptr &&
+                         strstr(text, record ? "waits for: a doorbell" : "nothing to do") != nullptr, 1);
+    if (!good)
+        fprintf(stderr, "%s", text);
     GT_TRUE(softnic_fault_clear() == 0); /* from here on doorbells are seen */
     __atomic_store_n((uint32_t *)(b.status.data + 2048), 1, __ATOMIC_RELEASE);
     GT_CUDA(cudaDeviceSynchronize());
-    bool good = complain(row, OP_PUT, "the wait behind a lost doorbell", status[0], EBUSY);
+    good = complain(row, OP_PUT, "the wait behind a lost doorbell", status[0], EBUSY) && good;
     good = complain(row, OP_PUT, "the second message's wait", status[1], 0) && good;
     good = complain(row, OP_PUT, "the first message's wait, again", status[2], 0) && good;
     good = complain(row, OP_PUT, "bytes", memcmp(b.source.data, b.target.data, SIZE), 0) && good;

@@ -116,6 +116,13 @@ static void describe_wait(struct text *t, struct sn_qp *qp, const struct sn_entr
             cq->producer, e->w.wait_index + 1, e->w.index, cq->failed ? "; that CQ has overrun and counts no more" : "");
 }
 
+static bool behind_fence(const struct sn_qp *qp, const struct sn_entry *e)
+{
+    if (e->sent != 0 || e->w.fence == SN_FENCE_NONE || e->w.fence == SN_FENCE_SMALL)
+        return false;
+    return e->w.fence == SN_FENCE_STRONG ? qp->tx.head != qp->tx.next : qp->tx.reads != 0;
+}
+
 /* Why the entry that is next to be sent is not. True: said. */
 static bool describe_next(struct text *t, struct sn_qp *qp)
 {
@@ -129,7 +136,7 @@ static bool describe_next(struct text *t, struct sn_qp *qp)
     else if ((e->w.op == SN_OP_READ || e->w.op == SN_OP_ATOMIC) && qp->tx.reads >= qp->read_limit)
         say(t, "waits for: the limit of reads and atomics: %u outstanding, max_rd_atomic %u (WQE %u)\n", qp->tx.reads,
             qp->read_limit, e->w.index);
-    else if (e->w.fence != SN_FENCE_NONE && e->sent == 0)
+    else if (behind_fence(qp, e))
         say(t, "waits for: a fence (WQE %u, %s) behind %u outstanding reads and atomics\n", e->w.index, op_name(e->w.op),
             qp->tx.reads);
     else
