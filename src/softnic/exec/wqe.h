@@ -305,7 +305,7 @@ SN_FN enum sn_fault sn_wqe_parse_for(unsigned service, const uint8_t *raw, uint3
         return SN_FAULT_DS;
     if (out->fence > SN_FENCE_READS_SMALL)
         return SN_FAULT_FENCE;
-    if (!sn_wqe_service_has(service, out->opcode))
+    if (service != SN_WQE_RC && !sn_wqe_service_has(service, out->opcode))
         return SN_FAULT_OPCODE;
     switch (out->opcode) {
     case SN_OPCODE_NOP:

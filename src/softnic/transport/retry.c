@@ -61,8 +61,8 @@ void sn_rc_rnr(struct sn_qp *qp, uint8_t code)
     struct sn_tx *tx = &qp->tx;
     struct sn_entry *e = oldest(qp);
 
-    if (e == NULL || !sn_state_drains(qp->state))
-        return;
+    if (e == NULL || !sn_state_drains(qp->state) || tx->rnr_wait)
+        return; /* while it waits nothing has been sent that this could be about: a double */
     if (qp->params.rnr_retry != 7) { /* 7: for ever */
         if (tx->rnr_retries == 0) {
             sn_rc_fail(qp, e, SN_SYND_RNR_EXCEEDED, SN_VENDOR_RNR_EXCEEDED);
