@@ -142,6 +142,34 @@ static void several_threads(void **state)
     vector_free(&v);
 }
 
+/* Longer than what is put off: in order with the others. */
+static void long_frames(void **state)
+{
+    static uint8_t frame[200000];
+    static const size_t sizes[] = {60, 200000, 60, 65520, 65536, 65535, 1, 0, 200000};
+    struct sn_pcap_reader *reader;
+    struct sn_pcap_record r;
+    struct sn_pcap *pcap;
+
+    (void)state;
+    memset(frame, 0x5a, sizeof(frame));
+    assert_int_equal(sn_pcap_create(path, &pcap), 0);
+    for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+        assert_int_equal(sn_pcap_frame(pcap, i, frame, sizes[i], sizes[i]), 0);
+    assert_int_equal(sn_pcap_frame(pcap, 0, frame, 262145, 262145), -EINVAL);
+    assert_int_equal(sn_pcap_frame(pcap, 0, frame, 60, 59), -EINVAL);
+    assert_int_equal(sn_pcap_close(pcap), 0);
+    assert_int_equal(sn_pcap_open(path, &reader, NULL), 0);
+    for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        assert_int_equal(sn_pcap_next(reader, &r, NULL), 1);
+        assert_true(r.ns == i);
+        assert_int_equal(r.captured, sizes[i]);
+        assert_memory_equal(r.frame, frame, sizes[i]);
+    }
+    assert_int_equal(sn_pcap_next(reader, &r, NULL), 0);
+    sn_pcap_reader_close(reader);
+}
+
 static void no_room(void **state)
 {
     static uint8_t payload[4000];
@@ -262,10 +290,10 @@ static void hostile_file_on_disk(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(written_and_read),     cmocka_unit_test(payload_elsewhere),
-        cmocka_unit_test(several_threads),      cmocka_unit_test(no_room),
-        cmocka_unit_test(other_writers),        cmocka_unit_test(hostile_files),
-        cmocka_unit_test(hostile_file_on_disk),
+        cmocka_unit_test(written_and_read), cmocka_unit_test(payload_elsewhere),
+        cmocka_unit_test(several_threads),  cmocka_unit_test(long_frames),
+        cmocka_unit_test(no_room),          cmocka_unit_test(other_writers),
+        cmocka_unit_test(hostile_files),    cmocka_unit_test(hostile_file_on_disk),
     };
 
     return cmocka_run_group_tests(tests, open_file, remove_file);

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,51 +14,50 @@
 #include "softnic/wire/cut.h"
 #include "softnic/wire/pcap_format.h"
 
+enum { BUFFER_BYTES = 1 << 16 };
+
+/* A buffer of our own, not stdio's: a process that forks must not write what its parent has not written yet. */
 struct sn_pcap {
     pthread_mutex_t lock;
-    FILE *file;
+    int fd;
     int error;
     int64_t offset;
     uint64_t frames, skipped;
+    size_t used; /* of buffer */
     /* Scratch, under the lock. */
     struct sn_burst packet;
     uint8_t frame[SN_FRAME_MAX];
     uint8_t payload[4096]; /* GPU payload on its way */
+    uint8_t buffer[BUFFER_BYTES];
 };
 
-static int write_header(FILE *file)
+static int write_all(int fd, const uint8_t *bytes, size_t length)
 {
-    struct sn_pcap_file_header h = {
-        .magic = SN_PCAP_MAGIC_NS, .major = 2, .minor = 4, .snaplen = SN_PCAP_SNAPLEN, .linktype = SN_PCAP_ETHERNET};
-
-    errno = 0;
-    if (fwrite(&h, sizeof(h), 1, file) != 1 || fflush(file) != 0)
-        return errno != 0 ? -errno : -EIO;
+    while (length != 0) {
+        ssize_t n = write(fd, bytes, length);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? -errno : -EIO;
+        bytes += n;
+        length -= (size_t)n;
+    }
     return 0;
 }
 
 int sn_pcap_create_fd(int fd, struct sn_pcap **out)
 {
+    const struct sn_pcap_file_header h = {
+        .magic = SN_PCAP_MAGIC_NS, .major = 2, .minor = 4, .snaplen = SN_PCAP_SNAPLEN, .linktype = SN_PCAP_ETHERNET};
     struct sn_pcap *pcap = calloc(1, sizeof(*pcap));
-    int ret;
+    int ret = pcap == NULL ? -ENOMEM : write_all(fd, (const uint8_t *)&h, sizeof(h));
 
-    if (pcap == NULL) {
-        close(fd);
-        return -ENOMEM;
-    }
-    pcap->file = fdopen(fd, "w");
-    if (pcap->file == NULL) {
-        ret = -errno;
-        close(fd);
-        free(pcap);
-        return ret;
-    }
-    ret = write_header(pcap->file);
     if (ret != 0) {
-        fclose(pcap->file);
+        close(fd);
         free(pcap);
         return ret;
     }
+    pcap->fd = fd;
     pthread_mutex_init(&pcap->lock, NULL);
     *out = pcap;
     return 0;
@@ -72,16 +70,24 @@ int sn_pcap_create(const char *path, struct sn_pcap **out)
     return fd < 0 ? -errno : sn_pcap_create_fd(fd, out);
 }
 
+/* What has been put off. The first error stays. */
+static int flush(struct sn_pcap *pcap)
+{
+    if (pcap->error == 0)
+        pcap->error = write_all(pcap->fd, pcap->buffer, pcap->used);
+    pcap->used = 0;
+    return pcap->error;
+}
+
 int sn_pcap_close(struct sn_pcap *pcap)
 {
     int ret;
 
     if (pcap == NULL)
         return 0;
-    ret = pcap->error;
-    errno = 0;
-    if (fclose(pcap->file) != 0 && ret == 0)
-        ret = errno != 0 ? -errno : -EIO;
+    ret = flush(pcap);
+    if (close(pcap->fd) != 0 && ret == 0)
+        ret = -errno;
     pthread_mutex_destroy(&pcap->lock);
     free(pcap);
     return ret;
@@ -89,6 +95,13 @@ int sn_pcap_close(struct sn_pcap *pcap)
 
 /* ---- appending ------------------------------------------------------------------------------------------------------
  */
+
+static void put(struct sn_pcap *pcap, const void *bytes, size_t length)
+{
+    if (length != 0)
+        memcpy(pcap->buffer + pcap->used, bytes, length);
+    pcap->used += length;
+}
 
 static int append(struct sn_pcap *pcap, uint64_t ns, const void *frame, size_t captured, size_t original)
 {
@@ -98,15 +111,18 @@ static int append(struct sn_pcap *pcap, uint64_t ns, const void *frame, size_t c
                                       .captured = (uint32_t)captured,
                                       .original = (uint32_t)original};
 
+    if (sizeof(h) + captured > BUFFER_BYTES - pcap->used && flush(pcap) != 0)
+        return pcap->error;
     if (pcap->error != 0)
         return pcap->error;
-    errno = 0;
-    if (fwrite(&h, sizeof(h), 1, pcap->file) != 1 || (captured != 0 && fwrite(frame, captured, 1, pcap->file) != 1)) {
-        pcap->error = errno != 0 ? -errno : -EIO;
-        return pcap->error;
+    put(pcap, &h, sizeof(h));
+    if (captured <= BUFFER_BYTES - pcap->used) {
+        put(pcap, frame, captured);
+    } else if (flush(pcap) == 0) { /* longer than the buffer */
+        pcap->error = write_all(pcap->fd, frame, captured);
     }
-    pcap->frames++;
-    return 0;
+    pcap->frames += pcap->error == 0;
+    return pcap->error;
 }
 
 int sn_pcap_frame(struct sn_pcap *pcap, uint64_t ns, const void *frame, size_t captured, size_t original)
@@ -208,10 +224,7 @@ int sn_pcap_flush(struct sn_pcap *pcap)
     int ret;
 
     pthread_mutex_lock(&pcap->lock);
-    errno = 0;
-    if (pcap->error == 0 && fflush(pcap->file) != 0)
-        pcap->error = errno != 0 ? -errno : -EIO;
-    ret = pcap->error;
+    ret = flush(pcap);
     pthread_mutex_unlock(&pcap->lock);
     return ret;
 }
