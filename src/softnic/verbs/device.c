@@ -132,7 +132,9 @@ static void register_fork_handlers(void)
 
 static void fill_device(struct sv_device *d, unsigned index)
 {
-    *d = (struct sv_device){.index = index, .link = config.link};
+    memset(d, 0, sizeof(*d)); /* padding too: the result is compared */
+    d->index = index;
+    d->link = config.link;
     sv_identity_of(index, config.link, &d->identity);
     sv_wire_identity(&config.wire, index, &d->identity);
     d->path_mtu = config.wire.path_mtu;
@@ -144,7 +146,10 @@ static void fill_device(struct sv_device *d, unsigned index)
     /* There is no sysfs entry: both paths are empty. */
 }
 
-/* Reads the environment again unless a device is open: tests and tools may change it in between. */
+/*
+ * Reads the environment again unless a device is open: tests and tools may change it in between. A device that stays as it
+ * is is not written: others may be reading the name in a list that they got before.
+ */
 static int refresh(void)
 {
     struct sv_config fresh;
@@ -155,8 +160,12 @@ static int refresh(void)
         return rc;
     config = fresh;
     device_count = config.devices;
-    for (unsigned i = 0; i < device_count; i++)
-        fill_device(&devices[i], i);
+    for (unsigned i = 0; i < device_count; i++) {
+        struct sv_device d;
+        fill_device(&d, i);
+        if (memcmp(&d, &devices[i], offsetof(struct sv_device, nic)) != 0)
+            memcpy(&devices[i], &d, sizeof(d));
+    }
     return 0;
 }
 
