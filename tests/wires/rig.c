@@ -55,6 +55,9 @@ void gid_of(const char *address, uint8_t gid[16])
     assert_int_equal(inet_pton(AF_INET, address, gid + 12), 1);
 }
 
+static void open_station(struct station *s, struct sn_backend *backend, const char *address, const struct options *o,
+                         uint64_t seed, bool threads);
+
 void station_open(struct station *s, struct sn_backend *backend, const char *address, const struct options *o)
 {
     station_open_seeded(s, backend, address, o, 0);
@@ -63,27 +66,44 @@ void station_open(struct station *s, struct sn_backend *backend, const char *add
 void station_open_seeded(struct station *s, struct sn_backend *backend, const char *address, const struct options *o,
                          uint64_t seed)
 {
-    struct sn_port_config config = {.no_thread = true, .burst_bytes = o->burst_bytes, .gpu = o->gpu};
+    open_station(s, backend, address, o, seed, false);
+}
+
+void station_open_threaded(struct station *s, struct sn_backend *backend, const char *address, const struct options *o)
+{
+    open_station(s, backend, address, o, 0, true);
+}
+
+static void open_station(struct station *s, struct sn_backend *backend, const char *address, const struct options *o,
+                         uint64_t seed, bool threads)
+{
+    struct sn_port_config config = {.no_thread = !threads, .burst_bytes = o->burst_bytes, .gpu = o->gpu};
     struct sn_nic_config nic = {.name = "softnic", .gid_count = 1, .seed = seed};
     memset(s, 0, sizeof(*s));
     gid_of(address, nic.gid[0]);
     memcpy(nic.mac, backend->mac, 6);
     assert_int_equal(sn_port_create(&config, &s->w.port), 0);
-    assert_int_equal(sn_packet_wire_create(s->w.port, backend, true, &s->wire), 0);
+    assert_int_equal(sn_packet_wire_create(s->w.port, backend, !threads, &s->wire), 0);
     sn_port_lock(s->w.port);
     sn_port_attach_wire(s->w.port, s->wire);
     sn_port_unlock(s->w.port);
     assert_int_equal(sn_packet_bind(s->wire, (const uint8_t(*)[16])nic.gid, 1, &nic.slot), 0);
+    sn_port_lock(s->w.port);
     assert_int_equal(sn_nic_create(s->w.port, &nic, &s->w.nic[0]), 0);
     end_open(&s->e, &s->w, 0, o);
+    sn_port_unlock(s->w.port);
 }
 
 void station_close(struct station *s)
 {
-    end_close(&s->e);
-    sn_packet_unbind(s->wire, sn_nic_get_config(s->w.nic[0])->gid[0]);
-    assert_int_equal(sn_nic_destroy(s->w.nic[0]), 0);
+    uint8_t gid[16];
+    memcpy(gid, sn_nic_get_config(s->w.nic[0])->gid[0], 16);
     sn_port_lock(s->w.port);
+    end_close(&s->e);
+    sn_port_unlock(s->w.port);
+    sn_packet_unbind(s->wire, gid);
+    sn_port_lock(s->w.port);
+    assert_int_equal(sn_nic_destroy(s->w.nic[0]), 0);
     sn_port_attach_wire(s->w.port, NULL);
     sn_port_unlock(s->w.port);
     s->wire->ops->destroy(s->wire);

@@ -23,6 +23,8 @@ void station_open(struct station *s, struct sn_backend *backend, const char *add
 /* The same with keys and QP numbers from a seed. */
 void station_open_seeded(struct station *s, struct sn_backend *backend, const char *address, const struct options *o,
                          uint64_t seed);
+/* The same with a port thread and a wire's helper thread: nobody calls sn_port_run. */
+void station_open_threaded(struct station *s, struct sn_backend *backend, const char *address, const struct options *o);
 void station_close(struct station *s);
 void stations_connect(struct station *a, struct station *b);
 

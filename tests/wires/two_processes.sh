@@ -48,11 +48,11 @@ run() {
         grep -q "refused" "$folder/client" || break # the server does not listen yet
         sleep 0.1
     done
-    [ $code -eq 0 ] || kill "$server" 2>/dev/null
+    [ "$code" -eq 0 ] || kill "$server" 2>/dev/null
     wait "$server"
     served=$?
     server=
-    if [ $code -eq 0 ] && [ $served -eq 0 ] && grep -q 'yes$' "$folder/client"; then
+    if [ "$code" -eq 0 ] && [ "$served" -eq 0 ] && grep -q 'yes$' "$folder/client"; then
         echo "$name $test $*: $(tail -n 1 "$folder/client")"
     else
         echo "$name $test $*: client $code, server $served"
@@ -75,7 +75,10 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do # until it is in its namespace
     [ "$(readlink /proc/$far/ns/net)" = "$(readlink /proc/self/ns/net)" ] || break
     sleep 0.1
 done
-ip link add va type veth peer name vb && ip link set vb netns "$far" || { echo "SKIP: no veth pair"; exit 77; }
+if ! ip link add va type veth peer name vb || ! ip link set vb netns "$far"; then
+    echo "SKIP: no veth pair"
+    exit 77
+fi
 ip addr add 192.0.2.1/24 dev va && ip -6 addr add 2001:db8::1/64 dev va nodad && ip link set va up || exit 1
 there ip link set lo up
 there ip addr add 192.0.2.2/24 dev vb && there ip -6 addr add 2001:db8::2/64 dev vb nodad && there ip link set vb up || exit 1
@@ -84,8 +87,10 @@ lose() { # interface: what leaves through it
     printf '%s\n' 'table netdev loss {' \
         "chain c { type filter hook egress device $1 priority 0; udp dport 4791 numgen random mod 100 < 3 counter drop; }" '}'
 }
-lose va | nft -f - 2>/dev/null && lose vb | there nft -f - 2>/dev/null ||
-    { echo "SKIP: nftables cannot drop what leaves an interface here"; exit 77; }
+if ! lose va | nft -f - 2>/dev/null || ! lose vb | there nft -f - 2>/dev/null; then
+    echo "SKIP: nftables cannot drop what leaves an interface here"
+    exit 77
+fi
 
 run udp udp:192.0.2.1 udp:192.0.2.2 192.0.2.2 put-bw -s 8,4096,65536 -n 100
 run udp-ipv6 udp:2001:db8::1 udp:2001:db8::2 192.0.2.2 get-bw -s 65536 -n 50

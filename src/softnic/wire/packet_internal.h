@@ -11,6 +11,7 @@
 
 struct sn_packet_wire {
     struct sn_wire wire; /* first */
+    struct sn_port *port; /* the same as in `wire`, for the helper thread: attaching writes that one */
     struct sn_backend *backend;
     struct packet_nic {
         struct packet_nic *next;

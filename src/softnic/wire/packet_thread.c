@@ -49,7 +49,7 @@ static void drive(struct sn_packet_wire *w)
     uint64_t since = clock_ns();
     sn_packet_add(&sn_packet_totals.wakes, 1);
     while (!atomic_load(&w->stop)) {
-        int work = turn(w->wire.port);
+        int work = turn(w->port);
         uint64_t now = clock_ns();
         if (work > 0)
             since = now;
@@ -63,7 +63,7 @@ static void drive(struct sn_packet_wire *w)
 /* The port's thread sleeps on, unless a timer that has been set meanwhile cannot wait for that. */
 static void settle(struct sn_packet_wire *w)
 {
-    struct sn_port *port = w->wire.port;
+    struct sn_port *port = w->port;
     sn_port_lock(port);
     if (w->asleep)
         sn_packet_helper_arm(w);
@@ -81,9 +81,9 @@ static void *run(void *arg)
         int n = epoll_wait(w->epoll, events, EVENTS, -1);
         if (n <= 0 || atomic_load(&w->stop))
             continue;
-        sn_port_lock(w->wire.port);
+        sn_port_lock(w->port);
         w->backend->look_all = true;
-        sn_port_unlock(w->wire.port);
+        sn_port_unlock(w->port);
         drive(w);
         settle(w);
     }

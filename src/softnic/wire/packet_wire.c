@@ -540,7 +540,7 @@ int sn_packet_wire_create(struct sn_port *port, struct sn_backend *backend, bool
     w->ops = template;
     w->ops.name = backend->ops->name;
     w->wire.ops = &w->ops;
-    w->wire.port = port;
+    w->wire.port = w->port = port;
     w->backend = backend;
     w->epoll = w->poke = -1;
     if (!allocate(w, port->burst_bytes) || (rc = open_epoll(w)) != 0) {
