@@ -22,6 +22,7 @@ static void run(struct sn_backend *first, struct sn_backend *second, const char 
 {
     struct options o = defaults;
     o.mtu = mtu;
+    o.ack_timeout = 14;
     station_open(&a, first, from, &o);
     station_open(&b, second, to, &o);
     stations_connect(&a, &b);

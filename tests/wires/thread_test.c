@@ -55,6 +55,7 @@ static void run(struct sn_backend *first, struct sn_backend *second, const char 
     struct sn_packet_counters before, after;
     sn_packet_count(&before);
     o.mtu = 5;
+    o.ack_timeout = 17; /* half a second: a thread may not get a processor for long */
     station_open_threaded(&a, first, from, &o);
     station_open_threaded(&b, second, to, &o);
     sn_port_lock(a.w.port);

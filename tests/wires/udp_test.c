@@ -16,6 +16,7 @@ static void run(const char *from, const char *to, uint8_t mtu, unsigned rounds)
 {
     struct options o = defaults;
     o.mtu = mtu;
+    o.ack_timeout = 14;
     station_open(&a, udp(), from, &o);
     station_open(&b, udp(), to, &o);
     assert_int_not_equal(a.e.qpn >> 16, b.e.qpn >> 16 & (strcmp(from, to) ? 0 : 0xff));
