@@ -224,6 +224,8 @@ void sim_end_put_recv(struct sim_end *end);
 uint64_t sim_end_address(const struct sim_end *end, uint32_t offset); /* as its keys see it */
 
 /* The model (model.c): what requests do to memory, and whether they did. */
+enum { SIM_NOISE = 32768 };
+int sim_model_create(struct sim *sim);
 int sim_model_open(struct sim_end *end);
 void sim_model_apply(struct sim_end *end, const struct sim_wr *wr, uint64_t number); /* it has succeeded */
 void sim_model_receive(struct sim_end *end, const struct sim_wr *wr, uint64_t number); /* it has met its receive at `end` */
@@ -298,6 +300,7 @@ struct sim {
     uint64_t last_close; /* ns */
     uint64_t stages;     /* made: numbers their random streams */
     struct sim_pool pool;
+    uint8_t *noise; /* SIM_NOISE random bytes */
     struct sim_result r;
     uint64_t *latency;
     size_t latencies, latency_room;

@@ -38,15 +38,32 @@ static void lay_out(const struct sim *sim, const struct sim_workload *w, struct 
     l->size = at;
 }
 
-static void fill(struct sim_rng *rng, uint8_t *at, size_t size)
+/* Bytes that nobody can guess: pieces of a pool, so that a connection costs a copy and not a million random numbers. */
+static void fill(struct sim *sim, struct sim_rng *rng, uint8_t *at, size_t size)
 {
-    for (size_t i = 0; i + 8 <= size; i += 8) {
-        uint64_t x = sim_rng_next(rng);
-        memcpy(at + i, &x, 8);
+    while (size != 0) {
+        size_t from = sim_rng_below(rng, SIM_NOISE / 2), n = SIM_NOISE / 2 < size ? SIM_NOISE / 2 : size;
+        memcpy(at, sim->noise + from, n);
+        at += n;
+        size -= n;
     }
 }
 
-/* Memory for the connection in hand, filled with bytes that nobody can guess. */
+int sim_model_create(struct sim *sim)
+{
+    struct sim_rng rng = sim_rng_stream(sim->sc.seed, 0x700000000ull);
+
+    sim->noise = malloc(SIM_NOISE);
+    if (sim->noise == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < SIM_NOISE; i += 8) {
+        uint64_t x = sim_rng_next(&rng);
+        memcpy(sim->noise + i, &x, 8);
+    }
+    return 0;
+}
+
+/* Memory for the connection in hand. */
 int sim_model_open(struct sim_end *end)
 {
     lay_out(end->host->sim, end->conn->workload, &end->at);
@@ -61,7 +78,7 @@ int sim_model_open(struct sim_end *end)
             return -ENOMEM;
         }
     }
-    fill(&end->rng, end->mem, end->at.size);
+    fill(end->host->sim, &end->rng, end->mem, end->at.size);
     memcpy(end->model, end->mem, end->at.size);
     memcpy(end->peer->shadow, end->mem + end->at.words, sizeof(end->peer->shadow));
     return 0;

@@ -132,6 +132,8 @@ static int create_parts(struct sim *sim, char *why)
     if (ret == 0)
         ret = sim_network_create(sim, why);
     if (ret == 0)
+        ret = sim_model_create(sim);
+    if (ret == 0)
         ret = sim_lanes_create(sim);
     return ret;
 }
@@ -308,6 +310,7 @@ void sim_destroy(struct sim *sim)
     }
     free(sim->host);
     free(sim->lane);
+    free(sim->noise);
     free(sim->latency);
     free(sim->sc.cable);
     free(sim);

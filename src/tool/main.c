@@ -20,7 +20,8 @@ const char *argp_program_version = "gdaki " GDAKI_VERSION;
 static const struct command {
     const char *name;
     int (*run)(int argc, char **argv);
-} commands[] = {{"info", tool_info_main}, {"perf", tool_perf_main}, {"explain", tool_explain_main}};
+} commands[] = {{"info", tool_info_main}, {"perf", tool_perf_main}, {"explain", tool_explain_main},
+                {"sim", tool_sim_main}};
 
 struct choice {
     const struct command *command;
@@ -38,12 +39,12 @@ static error_t choose(int key, char *arg, struct argp_state *state)
                 choice->command = &commands[i];
         }
         if (!choice->command)
-            argp_error(state, "'%s' is no command: expected info, perf or explain", arg);
+            argp_error(state, "'%s' is no command: expected info, perf, explain or sim", arg);
         choice->index = state->next - 1;
         state->next = state->argc; /* the rest belongs to the command */
         return 0;
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "a command is missing: info, perf or explain");
+        argp_error(state, "a command is missing: info, perf, explain or sim");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -88,7 +89,8 @@ int main(int argc, char **argv)
                "Commands:\n"
                "  info    GPUs, NICs, back-ends in use, usable doorbell modes, environment\n"
                "  perf    performance tests: put-bw, put-lat, write-bw, write-lat, get-bw, signal-lat, post-rate\n"
-               "  explain what an error completion's syndromes mean\n\n"
+               "  explain what an error completion's syndromes mean\n"
+               "  sim     a network of software NICs in virtual time, under a seed\n\n"
                "`gdaki COMMAND --help` lists a command's options.",
     };
     struct choice choice = {0};

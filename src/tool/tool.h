@@ -23,5 +23,6 @@ void tool_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int tool_info_main(int argc, char **argv);
 int tool_perf_main(int argc, char **argv);
 int tool_explain_main(int argc, char **argv);
+int tool_sim_main(int argc, char **argv);
 
 #endif
