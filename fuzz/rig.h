@@ -92,6 +92,8 @@ struct fuzz_world {
     uint8_t *witness_memory;
     uint32_t witness_key[2], witness_rounds;
     bool wire_full;
+    bool copies;     /* what leaves may be a copy: its place says nothing */
+    bool no_witness; /* the target harms everybody on purpose: close does not ask the witness */
     unsigned long sent; /* bursts that left */
     struct sn_burst last; /* the last of them, payload not kept */
     uint32_t last_psn[FUZZ_TARGETS]; /* of the last request of each queue pair */
@@ -112,6 +114,7 @@ void fuzz_world_close(struct fuzz_world *w);
 void fuzz_run(struct fuzz_world *w, unsigned turns);
 void fuzz_judge(struct fuzz_world *w);   /* memory only; usable at any time */
 void fuzz_witness(struct fuzz_world *w); /* the witness pair moves 64 bytes within a bounded number of turns */
+void fuzz_witness_post(struct fuzz_world *w); /* only posts a put */
 uint8_t *fuzz_area_at(struct fuzz_world *w, unsigned area);
 void fuzz_rekey(struct fuzz_world *w, unsigned area); /* the old value becomes FUZZ_STALE */
 
