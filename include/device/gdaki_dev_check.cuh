@@ -22,11 +22,14 @@ enum gdaki_check_mistake {
     GDAKI_CHECK_TOO_MANY = 1 << 3,
     GDAKI_CHECK_OVERWRITE = 1 << 4,
     GDAKI_CHECK_STUCK = 1 << 5,
+    GDAKI_CHECK_NOT_POSTED = 1 << 6,
 };
 
 #define GDAKI_CHECK_HAND_BUILT 1u /* in the signature byte */
-#define GDAKI_CHECK_STUCK_NS   5000000000ull
-#define GDAKI_CHECK_STUCK_TURNS 100000u
+#ifndef GDAKI_CHECK_STUCK_NS
+#define GDAKI_CHECK_STUCK_NS 5000000000ull
+#endif
+#define GDAKI_CHECK_STUCK_TURNS 1000u
 
 /* True for the first reporter of this mistake on this queue. */
 static inline bool gdaki_check_first(struct doca_gpu_dev_verbs_cq *cq, uint8_t mistake)
@@ -155,14 +158,14 @@ static inline void gdaki_check_overwrite(struct doca_gpu_dev_verbs_qp *qp, uint6
                                (unsigned long long)(last - qp->sq_wqe_num));
 }
 
-/* Watches a reservation that waits. */
+/* Watches a thread that waits. */
 struct gdaki_check_watch {
     uint64_t since_ns, ready, consumed;
     uint32_t turns;
 };
 
-/* True when the slot waited for has not been handed over for so long that it never will be. Reported by the first. */
-static inline bool gdaki_check_stuck(struct doca_gpu_dev_verbs_qp *qp, struct gdaki_check_watch *w, uint64_t wanted)
+/* True when WQE `wanted` has not been handed over, and nothing has moved on the queue, for so long that it never will be. */
+static inline bool gdaki_check_idle(struct doca_gpu_dev_verbs_qp *qp, struct gdaki_check_watch *w, uint64_t wanted)
 {
     uint64_t ready = gdaki_load_u64(&qp->sq_ready_index, DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU);
     uint64_t consumed = gdaki_load_u64(&qp->cq_sq.cqe_ci, DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU);
@@ -173,13 +176,32 @@ static inline bool gdaki_check_stuck(struct doca_gpu_dev_verbs_qp *qp, struct gd
         w->turns = 1;
         return false;
     }
-    if (w->turns < GDAKI_CHECK_STUCK_TURNS || gdaki_now_ns() - w->since_ns < GDAKI_CHECK_STUCK_NS)
+    return w->turns >= GDAKI_CHECK_STUCK_TURNS && gdaki_now_ns() - w->since_ns >= GDAKI_CHECK_STUCK_NS;
+}
+
+/* The same of a slot that a reservation waits for. Reported by the first. */
+static inline bool gdaki_check_stuck(struct doca_gpu_dev_verbs_qp *qp, struct gdaki_check_watch *w, uint64_t wanted)
+{
+    if (!gdaki_check_idle(qp, w, wanted))
         return false;
     if (gdaki_check_first(&qp->cq_sq, GDAKI_CHECK_STUCK))
         gdaki_cpu_check_report("QP 0x%x: a reservation waits for WQE %llu, whose slot was reserved and never handed over: "
                                "the kernel posts beyond the ring of %u; the queue is stopped",
                                qp->sq_num, (unsigned long long)wanted, qp->sq_wqe_num);
     return true;
+}
+
+/* A wait for a WQE that nobody has posted is told, and goes on: another kernel may still post it. */
+static inline void gdaki_check_waiting(struct doca_gpu_dev_verbs_qp *qp, struct gdaki_check_watch *w, uint64_t wanted)
+{
+    if (!gdaki_check_idle(qp, w, wanted) || !gdaki_check_first(&qp->cq_sq, GDAKI_CHECK_NOT_POSTED))
+        return;
+    uint64_t rsvd = gdaki_load_u64(&qp->sq_rsvd_index, DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU);
+    gdaki_cpu_check_report("QP 0x%x: a wait for WQE %llu has seen nothing happen for %llu s, and that WQE has not been %s: "
+                           "%llu slots are reserved, %llu handed over",
+                           qp->sq_num, (unsigned long long)wanted, (unsigned long long)(GDAKI_CHECK_STUCK_NS / 1000000000),
+                           wanted < rsvd ? "handed over, only reserved" : "posted", (unsigned long long)rsvd,
+                           (unsigned long long)w->ready);
 }
 
 #else
@@ -212,6 +234,9 @@ GDAKI_DEV void gdaki_check_submission(struct doca_gpu_dev_verbs_qp *, uint64_t, 
 GDAKI_DEV bool gdaki_check_stuck(struct doca_gpu_dev_verbs_qp *, struct gdaki_check_watch *, uint64_t)
 {
     return false;
+}
+GDAKI_DEV void gdaki_check_waiting(struct doca_gpu_dev_verbs_qp *, struct gdaki_check_watch *, uint64_t)
+{
 }
 
 #endif

@@ -36,6 +36,7 @@ GDAKI_DEV_SLOW int gdaki_wait_index(struct doca_gpu_dev_verbs_qp *qp, uint64_t i
     struct doca_gpu_dev_verbs_cq *cq = &qp->cq_sq;
     bool collapsed = gdaki_cq_is_collapsed(cq);
     uint64_t next, looked = 0;
+    struct gdaki_check_watch watch = {};
 
     gdaki_check_poll(cq, index);
     for (;;) {
@@ -47,6 +48,7 @@ GDAKI_DEV_SLOW int gdaki_wait_index(struct doca_gpu_dev_verbs_qp *qp, uint64_t i
         if (also != NULL)
             gdaki_announce_ready<resource_sharing_mode, nic_handler>(also);
         gdaki_announce_ready<resource_sharing_mode, nic_handler>(qp);
+        gdaki_check_waiting(qp, &watch, index);
         gdaki_relax();
     }
 }

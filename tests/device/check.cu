@@ -8,6 +8,7 @@ extern "C" {
 #include <cmocka.h>
 }
 
+#define GDAKI_CHECK_STUCK_NS 1000000000ull /* five seconds otherwise */
 #include "doca_gpunetio_device.h"
 
 #include "mini_nic.h"
@@ -124,6 +125,17 @@ __global__ void far_submit(qp_t qp, int *out)
     *out = doca_gpu_dev_verbs_poll_cq_at(&qp->cq_sq, index);
 }
 
+/* Waits for a ticket that is not one. */
+__global__ void nobody_posts(qp_t qp, int *out)
+{
+    *out = doca_gpu_dev_verbs_wait_bounded(qp, 3, 2000000000ull);
+}
+
+__global__ void nobody_submits(qp_t qp, int *out)
+{
+    *out = doca_gpu_dev_verbs_wait_bounded(qp, doca_gpu_dev_verbs_reserve_wq_slots(qp, 1), 2000000000ull);
+}
+
 typedef void (*kernel)(qp_t qp, int *out);
 
 static void run(kernel k, unsigned threads, bool collapsed, bool frozen, int expected, const char *words)
@@ -172,6 +184,12 @@ static void slots_nobody_wrote(void **)
     run(unwritten, 1, false, false, 0, "slot 1 of them has not been written");
 }
 
+static void waiting_for_what_nobody_posts(void **)
+{
+    run(nobody_posts, 1, false, false, EBUSY, "WQE 3 has seen nothing happen for 1 s, and that WQE has not been posted");
+    run(nobody_submits, 1, false, false, EBUSY, "has not been handed over, only reserved: 1 slots are reserved, 0 handed");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +197,7 @@ int main(void)
         cmocka_unit_test(last_thread_has_the_highest_index),
         cmocka_unit_test(posting_beyond_the_ring),
         cmocka_unit_test(slots_nobody_wrote),
+        cmocka_unit_test(waiting_for_what_nobody_posts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
