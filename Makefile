@@ -17,7 +17,7 @@ SANITIZE_ubsan = undefined
 SANITIZE_tsan = thread
 
 .DEFAULT_GOAL := all
-.PHONY: all help deps demo test bench bench-scale bench-alternatives $(SANITIZERS) aarch64 install lint format clean distclean newcomer
+.PHONY: fuzz all help deps demo test bench bench-scale bench-alternatives $(SANITIZERS) aarch64 install lint format clean distclean newcomer
 
 all: ## build everything into build/
 	@scripts/install-deps.sh --check build
@@ -58,6 +58,10 @@ $(SANITIZERS): ## the test suite under AddressSanitizer, UBSan, ThreadSanitizer 
 	@$(BUILD_IN) build-$@
 	@$(RUN_TESTS) build-$@ $(TEST_ARGS)
 
+fuzz: ## libFuzzer on every fuzz target, FUZZ_SECONDS (10) each; FUZZ_TARGETS="wqe shm" for some of them
+	@scripts/install-deps.sh build fuzz
+	@scripts/fuzz.sh build-fuzz $(FUZZ_TARGETS)
+
 aarch64: ## cross-build for 64-bit Arm; the unit tests run under qemu-user
 	@scripts/install-deps.sh build aarch64
 	@scripts/aarch64-sysroot.sh build-aarch64/sysroot
@@ -87,7 +91,7 @@ newcomer: ## prove the first ten minutes: a bare Debian 12 chroot runs make demo
 	@scripts/newcomer-chroot.sh
 
 clean: ## remove the build folders
-	@rm -rf $(BUILD) $(addprefix build-,$(SANITIZERS)) build-aarch64
+	@rm -rf $(BUILD) $(addprefix build-,$(SANITIZERS)) build-aarch64 build-fuzz
 
 distclean: clean
 

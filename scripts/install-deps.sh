@@ -19,6 +19,8 @@ packages_of() {
         echo gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user-static ;;
     clang) # second compiler for headers and kernels
         echo clang ;;
+    fuzz) # libFuzzer and its sanitizers' runtime
+        echo clang libclang-rt-dev ;;
     lint)
         echo shellcheck codespell ;;
     wire-tests) # what Wireshark makes of our captures; without it that test is skipped
@@ -26,7 +28,7 @@ packages_of() {
     newcomer)
         echo debootstrap git ;;
     *)
-        echo "install-deps: unknown group '$1' (build, demo, bench, alternatives, aarch64, clang, lint, wire-tests, newcomer)" >&2
+        echo "install-deps: unknown group '$1' (build, demo, bench, alternatives, aarch64, clang, fuzz, lint, wire-tests, newcomer)" >&2
         return 1 ;;
     esac
 }
