@@ -74,6 +74,17 @@ struct softnic_stats {
     uint64_t shm_connections; /* now open */
     uint64_t shm_peers_lost;  /* hang-ups */
     uint64_t shm_bad_records; /* connections closed because of what they carried */
+    /* Wires of RoCEv2 frames. */
+    uint64_t frames_sent, frame_bytes_sent, frame_calls; /* calls: system calls that sent them */
+    uint64_t frames_received, frame_bytes_received;
+    uint64_t frames_not_roce, frames_short, frames_bad_ip, frames_bad_length, frames_bad_bth, frames_bad_payload,
+        frames_bad_icrc;        /* refused, by reason */
+    uint64_t frames_partly;     /* taken with 15 of 32 bits of the invariant CRC checked: UDP over IPv4 */
+    uint64_t frames_for_nobody; /* no NIC, or no process, with that address and QP number */
+    uint64_t frames_passed_on, frames_passed_to_us; /* between processes that share an address */
+    uint64_t frames_lost;       /* could not be sent: too long for the interface, no route, nobody takes them */
+    uint64_t bursts_waited, bursts_unresolved; /* no room or window; no MAC address found */
+    uint64_t frame_wakes;       /* of a sleeping port by an arrival */
 };
 
 /* Fills at most `size` bytes; returns sizeof(struct softnic_stats) of the library. */

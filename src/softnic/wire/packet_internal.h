@@ -40,7 +40,7 @@ struct sn_packet_wire {
 
 extern struct sn_packet_totals {
     atomic_ullong frames_sent, bytes_sent, calls_sent, frames_received, bytes_received, refused[SN_FRAME_VERDICTS],
-        unchecked, partly, no_nic, passed_on, passed_to_us, full, lost, unresolved, wakes;
+        partly, no_nic, passed_on, passed_to_us, full, lost, unresolved, wakes;
 } sn_packet_totals;
 
 /* Counters of a process have several writers only if it has several ports; then a count may be lost, nothing more. */

@@ -582,7 +582,6 @@ void sn_packet_count(struct sn_packet_counters *out)
     READ(bytes_received);
     for (unsigned i = 0; i < SN_FRAME_VERDICTS; i++)
         READ(refused[i]);
-    READ(unchecked);
     READ(partly);
     READ(no_nic);
     READ(passed_on);

@@ -93,7 +93,6 @@ struct sn_packet_counters {
     uint64_t frames_sent, bytes_sent, calls_sent; /* calls: system calls that sent them */
     uint64_t frames_received, bytes_received;
     uint64_t refused[SN_FRAME_VERDICTS]; /* by verdict; [0] is not used */
-    uint64_t unchecked;  /* taken, but the invariant CRC could not be checked */
     uint64_t partly;     /* taken, checked for every IPv4 identification, since the socket does not tell it */
     uint64_t no_nic;     /* right frames for nobody here */
     uint64_t passed_on, passed_to_us;
