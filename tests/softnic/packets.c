@@ -13,6 +13,8 @@ static int remember(struct sn_wire *wire, const struct sn_burst *b)
 
     if (r->full)
         return -EAGAIN;
+    if (r->room != 0 && --r->room == 0)
+        r->full = true;
     assert_true(r->count < RIG_SENT);
     struct sent *s = &r->sent[r->count++];
     s->b = *b;

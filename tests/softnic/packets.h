@@ -24,6 +24,7 @@ struct rig {
     struct sent *sent;
     unsigned count, read; /* sent, looked at */
     bool full;            /* the wire takes nothing */
+    unsigned room;        /* it takes this many more, and is full then; 0: no end */
     uint8_t peer_gid[16];
 };
 

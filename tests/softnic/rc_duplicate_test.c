@@ -147,6 +147,11 @@ static void test_duplicate_read(void **state)
     rig_read(&r, 0xffffff, AT + MTU, 5000);
     rig_read(&r, 0xffffff, AT + MTU, 100);
     rig_fetch_add(&r, 0xffffff, AT, 1);
+    struct sn_burst b = rig_packet(&r, SN_KIND_READ_REQUEST, ONLY, 0xffffff);
+    b.va = (uintptr_t)r.e.mem + AT + MTU;
+    b.rkey = r.e.mkey ^ 8;
+    b.dmalen = 5000 - MTU;
+    rig_in(&r, &b, NULL, 0);
     rig_expect_silence(&r);
     assert_int_equal(end_state(&r.e), SN_QP_RTS);
     rig_close(&r);

@@ -590,6 +590,28 @@ static void test_draining(void **state)
     rig_close(&r);
 }
 
+/* A message that is half on the wire when SQD comes has begun, and leaves as a whole. */
+static void test_draining_in_a_message(void **state)
+{
+    struct options o = rc(PSN);
+    struct rig r;
+    (void)state;
+
+    rig_open(&r, &o);
+    r.room = 2;
+    uint32_t a = post_write(&r, 4000);
+    post_write(&r, 8);
+    assert_int_equal(r.count, 2);
+    assert_int_equal(sn_qp_modify(r.e.nic, r.e.qpn, SN_QP_SQD, NULL, 0), 0);
+    r.full = false;
+    rig_run(&r);
+    assert_int_equal(r.count, 4);
+    assert_int_equal(r.sent[3].b.flags & LAST, LAST);
+    rig_answer(&r, SN_AETH_ACK, PSN + 3);
+    expect_ok(&r.e, a);
+    rig_close(&r);
+}
+
 /* ERR: everything ends in flush errors, in order; answers are not listened to (10.3.1.7). */
 static void test_flush(void **state)
 {
@@ -637,6 +659,7 @@ int main(void)
         cmocka_unit_test(test_read_limit),
         cmocka_unit_test(test_fence),
         cmocka_unit_test(test_draining),
+        cmocka_unit_test(test_draining_in_a_message),
         cmocka_unit_test(test_flush),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
