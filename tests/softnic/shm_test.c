@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "datagram.h"
 #include "harness.h"
 #include "softnic/wire/shm.h"
 
@@ -135,24 +136,16 @@ static void test_datagram(void **state)
     ends_connect(&a.e, &b.e);
     fill(a.e.mem, 4096, 5);
     for (uint32_t k = 0; k < 4; k++) {
-        uint8_t raw[128] __attribute__((aligned(64))) = {0};
-        struct sn_ctrl_seg *ctrl = (struct sn_ctrl_seg *)(void *)raw;
-        struct sn_av_seg *av = (struct sn_av_seg *)(void *)(raw + 16);
-        struct sn_data_seg *data = (struct sn_data_seg *)(void *)(raw + 64);
         uint32_t length = k == 0 ? 5 : 1000;
+        struct datagram d = {.qpn = b.e.qpn,
+                             .qkey = k == 3 ? 0x80000000 : o.qkey,
+                             .length = length,
+                             .tclass = 0x44,
+                             .hops = 9,
+                             .flow = 0x54321};
+        memcpy(d.gid, sn_nic_get_config(b.e.nic)->gid[0], 16);
         post_recv(&b.e, b.e.mem, 2048, b.e.mkey);
-        ctrl->opmod_idx_opcode = sn_put32((a.e.pi & 0xffff) << 8 | SN_OPCODE_SEND);
-        ctrl->qpn_ds = sn_put32(a.e.qpn << 8 | 5);
-        ctrl->fm_ce_se = 8;
-        av->qkey = sn_put32(k == 3 ? 0x80000000 : o.qkey);
-        av->dqp_dct = sn_put32(SN_AV_EXTENDED | b.e.qpn);
-        av->tclass = 0x44;
-        av->hop_limit = 9;
-        av->grh_gid_fl = sn_put32(SN_AV_GRH | 0x54321);
-        memcpy(av->rgid, sn_nic_get_config(b.e.nic)->gid[0], 16);
-        *data = (struct sn_data_seg){sn_put32(length), sn_put32(a.e.mkey), sn_put64((uintptr_t)a.e.mem)};
-        memcpy(a.e.sq + (a.e.pi & 15) * 64, raw, 128);
-        a.e.pi += 2;
+        put_datagram(&a.e, &d);
         ring(&a.e);
         const struct sn_cqe64 *c = wait_cqe(&a, &b, &a, false, 1000);
         assert_int_equal(cqe_opcode(c), SN_CQE_REQ);
