@@ -132,8 +132,8 @@ run() {
     cat "$out/smoke.log"
     [ "$failed" -eq 0 ] || exit 1
     case ${GDAKI_H200_STEPS:-all} in *correctness* | all) correctness ;; esac
-    case ${GDAKI_H200_STEPS:-all} in *tests* | all) tests ;; esac
     case ${GDAKI_H200_STEPS:-all} in *posting*) posting ;; esac
+    case ${GDAKI_H200_STEPS:-all} in *tests* | all) tests ;; esac
     case ${GDAKI_H200_STEPS:-all} in *figures* | all) figures ;; esac
     echo "$passed steps passed, $failed failed"
     [ "$failed" -eq 0 ]
