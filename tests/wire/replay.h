@@ -9,6 +9,9 @@
  * QP of a datagram is replaced. MAC addresses, IPv4 identification and BTH's M bit belong to the wire and are the
  * capture's.
  *
+ * The requester sends a frame when the capture shows one, not before: how far it had got when an answer came is the
+ * capture's.
+ *
  * A frame that was lost, doubled or overtaken behind the point of capture is found by trying: the exchange as it
  * stands, then with each single fault. One of them has to fit to the last byte.
  *
@@ -39,6 +42,7 @@ struct replay {
         uint8_t *payload;
     } sent[REPLAY_SENT];
     unsigned count, read;
+    unsigned room; /* frames that the wire takes yet */
     /* Responder: remote memory as the capture needs it, and as it should be in the end. */
     uint8_t *region, *expected;
     uint64_t va;
@@ -56,6 +60,9 @@ void replay_close(struct replay *r);
 
 /* Delivers frame i. */
 void replay_in(struct replay *r, unsigned i, uint32_t rkey);
+
+/* Turns, also while the wire takes nothing. */
+void replay_run(struct replay *r);
 
 /* Is what was sent next frame i? r->why says what is different. */
 bool replay_out(struct replay *r, unsigned i);

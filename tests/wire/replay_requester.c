@@ -114,7 +114,7 @@ static void post_work(struct replay *r, unsigned i, uint8_t *local, struct work 
     wr.sge[0].lkey = r->e.mkey;
     wr.sge[0].length = w->length;
     w->index = p->service == SN_SERVICE_UD ? post_datagram(r, p, &wr) : post(&r->e, &wr);
-    world_run(&r->w);
+    replay_run(r);
 }
 
 /* ---- what should come of it
@@ -179,11 +179,16 @@ static bool check_work(struct replay *r, const struct work *w, bool last)
 /* ---- the exchange
  * ------------------------------------------------------------------------------------------------------ */
 
-/* Something to compare, now or when a timer has run out. */
-static void wait_for_frame(struct replay *r)
+/* One frame, now or when a timer has run out. */
+static void let_one_out(struct replay *r)
 {
-    for (uint64_t waited = 0; r->read == r->count && waited < LONGEST_NS; waited += PATIENCE_NS)
-        world_pass(&r->w, PATIENCE_NS, PATIENCE_NS);
+    r->room = 1;
+    replay_run(r);
+    for (uint64_t waited = 0; r->room != 0 && waited < LONGEST_NS; waited += PATIENCE_NS) {
+        r->w.now += PATIENCE_NS;
+        replay_run(r);
+    }
+    r->room = 0;
 }
 
 static unsigned next_answer(const struct vector *v, unsigned i)
@@ -215,6 +220,7 @@ static bool run(struct replay *r, struct work *work, unsigned *works, enum repla
     unsigned answers = 0;
     uint8_t *local = r->e.mem;
 
+    r->room = 0;
     for (unsigned i = 0; i < v->count; i++) {
         if (!replay_is_request(v, i)) {
             answer(r, i, answers++, fault, at);
@@ -226,10 +232,12 @@ static bool run(struct replay *r, struct work *work, unsigned *works, enum repla
             next = work[*works].next;
             local += (work[(*works)++].length + 4095) & ~4095u;
         }
-        wait_for_frame(r);
+        let_one_out(r);
         if (!replay_out(r, i))
             return false;
     }
+    r->room = REPLAY_SENT - r->count;
+    replay_run(r);
     if (r->read == r->count)
         return true;
     snprintf(r->why, sizeof(r->why), "%u frames too many were sent, first kind %u psn 0x%06x", r->count - r->read,

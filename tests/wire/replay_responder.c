@@ -100,9 +100,9 @@ static void fill_from_answers(struct replay *r)
         for (unsigned j = i + 1; j < v->count; j++) {
             const struct sn_burst *a = &v->frame[j].packet;
             int32_t d = sn_psn_diff(a->psn, q->psn);
-            uint8_t *at = r->region + (q->va - r->va);
-            if (replay_is_request(v, j) || d < 0)
+            if (replay_is_request(v, j) || d < 0 || !names_memory(q) || memory_bytes(q) == 0)
                 continue;
+            uint8_t *at = r->region + (q->va - r->va);
             if (q->kind == SN_KIND_READ_REQUEST && a->kind == SN_KIND_READ_RESPONSE && a->length != 0 &&
                 ((uint64_t)d << (7 + r->mtu)) + a->length <= q->dmalen)
                 memcpy(at + ((size_t)d << (7 + r->mtu)), a->iov[0].addr, a->length);
@@ -127,7 +127,7 @@ static void expect_effects(struct replay *r)
         next = sn_psn_add(next, p->kind == SN_KIND_READ_REQUEST ? sn_mtu_packets(p->dmalen, r->mtu) : 1);
         if (names_memory(p))
             va = p->va;
-        uint8_t *at = r->expected + (va - r->va);
+        uint8_t *at = r->expected + (p->kind == SN_KIND_SEND ? 0 : va - r->va);
         if (p->kind == SN_KIND_WRITE && p->length != 0) {
             memcpy(at, p->iov[0].addr, p->length);
             va += p->length;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "format/bth.h"
 #include "replay.h"
 
 typedef bool (*side)(struct replay *r, const struct vector *v, enum replay_fault fault, unsigned at);
@@ -183,12 +184,131 @@ static void a_false_exchange_is_told(void **state)
     }
 }
 
+/* ---- other faults
+ * ---------------------------------------------------------------------------------------------------- */
+
+enum { AS_IT_IS = -1 };
+
+/* A frame of the original, its answer's fields changed. */
+struct piece {
+    unsigned from;
+    int psn, syndrome, msn; /* psn: from the first frame's on */
+};
+
+struct composed {
+    const char *file;
+    struct piece piece[12];
+    unsigned pieces;
+    enum replay_fault responder;
+    unsigned at;
+    bool responder_only;
+};
+
+static void compose(const struct vector *v, const struct composed *c, struct vector *out)
+{
+    *out = (struct vector){.count = c->pieces, .frame = calloc(c->pieces, sizeof(*out->frame))};
+    snprintf(out->name, sizeof(out->name), "%s, composed", c->file);
+    for (unsigned i = 0; i < c->pieces; i++) {
+        const struct piece *from = &c->piece[i];
+        struct vector_frame *f = &out->frame[i];
+        struct sn_burst p = v->frame[from->from].packet;
+        *f = v->frame[from->from];
+        f->bytes = malloc(f->length);
+        if (from->psn != AS_IT_IS)
+            p.psn = sn_psn_add(v->frame[0].packet.psn, (uint32_t)from->psn);
+        if (from->syndrome != AS_IT_IS)
+            p.syndrome = (uint8_t)from->syndrome;
+        if (from->msn != AS_IT_IS)
+            p.msn = (uint32_t)from->msn;
+        assert_int_equal(sn_frame_build(&p, &f->path, SN_LAYER_ETHERNET, f->bytes, f->length), f->length);
+        assert_int_equal(sn_frame_parse(f->bytes, f->length, SN_LAYER_ETHERNET, true, &f->packet, &f->path),
+                         SN_FRAME_OK);
+    }
+}
+
+#define SAME(n)                                                                                                        \
+    {                                                                                                                  \
+        (n), AS_IT_IS, AS_IT_IS, AS_IT_IS                                                                              \
+    }
+
+/*
+ * What the specification wants when a request comes twice (9.7.5.1.4: SEND and WRITE acknowledged again, READ executed
+ * again, an atomic answered from what was saved) or early (9.7.5.1.3: one NAK a gap). An answer that is not asked for
+ * any more is ignored by the requester (9.7.6.1.3). Composed of the captured frames.
+ */
+static void doubled_and_swapped(void **state)
+{
+    static const struct composed rows[] = {
+        {"rc_write_8.pcap", {SAME(0), SAME(1), SAME(1)}, 3, FAULT_TWICE, 0},
+        {"rc_send_11.pcap", {SAME(0), SAME(1), SAME(1)}, 3, FAULT_TWICE, 0},
+        {"rc_fetch_add.pcap", {SAME(0), SAME(1), SAME(1)}, 3, FAULT_TWICE, 0},
+        {"rc_read_8.pcap", {SAME(0), SAME(1), SAME(1)}, 3, FAULT_TWICE, 0},
+        {"rc_read_5000_multi.pcap",
+         {SAME(0), SAME(1), SAME(2), SAME(3), SAME(4), SAME(5), SAME(1), SAME(2), SAME(3), SAME(4), SAME(5)},
+         11,
+         FAULT_TWICE,
+         0},
+        {"rc_write_5000_multi.pcap", /* the second of five twice: acknowledged as far as it had got */
+         {SAME(0), SAME(1), SAME(2), SAME(3), SAME(4), {5, 1, SN_AETH_ACK, 0}, SAME(5)},
+         7,
+         FAULT_TWICE,
+         1},
+        {"rc_write_5000_multi.pcap", /* the third before the second: it is missing; then so is the third */
+         {SAME(0),
+          SAME(1),
+          SAME(2),
+          SAME(3),
+          SAME(4),
+          {5, 1, SN_AETH_NAK_SEQUENCE, 0},
+          {5, 2, SN_AETH_NAK_SEQUENCE, 0},
+          SAME(2),
+          SAME(3),
+          SAME(4),
+          SAME(5)},
+         11,
+         FAULT_SWAP,
+         1,
+         .responder_only = true}, /* the requester has one packet on its way again before it looks at the second NAK */
+        {"rc_write_5000_multi.pcap", /* the last one lost: only the timer tells; from the first again, which are
+                                        duplicates */
+         {SAME(0), SAME(1), SAME(2), SAME(3), SAME(4), SAME(0), {5, 3, SN_AETH_ACK, 0}, SAME(4), SAME(5)},
+         9,
+         FAULT_DROP,
+         4},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct vector v, composed;
+        enum replay_fault fault;
+        char path[4096], why[256];
+        unsigned at;
+
+        snprintf(path, sizeof(path), "%s/%s", WIRE_VECTORS, rows[i].file);
+        vector_load(&v, path);
+        compose(&v, &rows[i], &composed);
+        if (!find(&composed, true, &fault, &at, why))
+            fail_msg("row %u, responder: %s", i, why);
+        if (fault != rows[i].responder || at != rows[i].at)
+            fail_msg("row %u, responder: fault %d at %u", i, fault, at);
+        if (rows[i].responder_only)
+            fault = FAULT_NONE;
+        else if (!find(&composed, false, &fault, &at, why))
+            fail_msg("row %u, requester: %s", i, why);
+        if (fault != FAULT_NONE)
+            fail_msg("row %u, requester: fault %d at %u; as composed: %s", i, fault, at, why);
+        vector_free(&composed);
+        vector_free(&v);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_as_the_other),
         cmocka_unit_test(asks_as_the_other),
         cmocka_unit_test(a_false_exchange_is_told),
+        cmocka_unit_test(doubled_and_swapped),
     };
 
     folder = vector_folder(argc, argv);
