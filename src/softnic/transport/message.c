@@ -2,59 +2,6 @@
 /* SEND and WRITE at the responder, reliable or not (IBTA vol. 1, 9.4.1, 9.4.3). */
 #include "softnic/transport/message.h"
 
-/* First and middle packets are full; a last one has at least a byte, an only one need not (9.7.4.1.6, 9.8.2.2). */
-bool sn_message_packets_fit(const struct sn_qp *qp, const struct sn_burst *b)
-{
-    bool last = b->flags & SN_BURST_LAST;
-
-    if (b->npackets != sn_mtu_packets(b->length, qp->mtu) || (b->length == 0 && !(b->flags & SN_BURST_FIRST)))
-        return false;
-    if ((b->flags & (SN_BURST_IMM | SN_BURST_INVALIDATE)) && !last)
-        return false;
-    if ((b->flags & SN_BURST_INVALIDATE) && (b->kind != SN_KIND_SEND || (b->flags & SN_BURST_IMM)))
-        return false;
-    return last || (b->length != 0 && b->length == b->npackets << (7 + qp->mtu));
-}
-
-bool sn_message_order_fits(const struct sn_qp *qp, const struct sn_burst *b)
-{
-    return qp->rx.kind == (b->flags & SN_BURST_FIRST ? SN_KIND_COUNT : b->kind);
-}
-
-/* The state of the message as it will be after this burst, from the burst or from what is in progress. */
-void sn_message_begin(const struct sn_qp *qp, const struct sn_burst *b, uint32_t skip, struct sn_arrival *a)
-{
-    a->skip = skip;
-    a->bytes = b->length - (skip << (7 + qp->mtu));
-    if (qp->rx.kind != SN_KIND_COUNT) {
-        a->va = qp->rx.va;
-        a->rkey = qp->rx.rkey;
-        a->left = qp->rx.left;
-        a->placed = qp->rx.placed;
-        a->total = qp->rx.total;
-    } else {
-        a->va = b->va;
-        a->rkey = b->rkey;
-        a->left = b->dmalen;
-        a->placed = 0;
-        a->total = b->dmalen;
-    }
-}
-
-bool sn_message_length_fits(const struct sn_burst *b, const struct sn_arrival *a)
-{
-    if (b->kind == SN_KIND_SEND)
-        return (uint64_t)a->placed + a->bytes <= SN_MESSAGE_MAX;
-    if (a->total > SN_MESSAGE_MAX)
-        return false;
-    return b->flags & SN_BURST_LAST ? a->bytes == a->left : a->bytes < a->left;
-}
-
-bool sn_message_takes_wqe(const struct sn_burst *b)
-{
-    return b->kind == SN_KIND_SEND || ((b->flags & SN_BURST_IMM) && (b->flags & SN_BURST_LAST));
-}
-
 int sn_message_take_wqe(struct sn_qp *qp)
 {
     struct sn_rq *rq = qp->srq != NULL ? &qp->srq->rq : &qp->rq;
