@@ -239,42 +239,29 @@ static void compose(const struct vector *v, const struct composed *c, struct vec
 static void doubled_and_swapped(void **state)
 {
     static const struct composed rows[] = {
-        {"rc_write_8.pcap", {SAME(0), SAME(1), SAME(1)}, 3, FAULT_TWICE, 0},
-        {"rc_send_11.pcap", {SAME(0), SAME(1), SAME(1)}, 3, FAULT_TWICE, 0},
-        {"rc_fetch_add.pcap", {SAME(0), SAME(1), SAME(1)}, 3, FAULT_TWICE, 0},
-        {"rc_read_8.pcap", {SAME(0), SAME(1), SAME(1)}, 3, FAULT_TWICE, 0},
+        {"rc_write_8.pcap", {SAME(0), SAME(1), SAME(1)}, 3, FAULT_TWICE, 0, false},
+        {"rc_send_11.pcap", {SAME(0), SAME(1), SAME(1)}, 3, FAULT_TWICE, 0, false},
+        {"rc_fetch_add.pcap", {SAME(0), SAME(1), SAME(1)}, 3, FAULT_TWICE, 0, false},
+        {"rc_read_8.pcap", {SAME(0), SAME(1), SAME(1)}, 3, FAULT_TWICE, 0, false},
         {"rc_read_5000_multi.pcap",
          {SAME(0), SAME(1), SAME(2), SAME(3), SAME(4), SAME(5), SAME(1), SAME(2), SAME(3), SAME(4), SAME(5)},
-         11,
-         FAULT_TWICE,
-         0},
-        {"rc_write_5000_multi.pcap", /* the second of five twice: acknowledged as far as it had got */
+         11, FAULT_TWICE, 0, false},
+        /* The second of five twice: acknowledged as far as it had got. */
+        {"rc_write_5000_multi.pcap",
          {SAME(0), SAME(1), SAME(2), SAME(3), SAME(4), {5, 1, SN_AETH_ACK, 0}, SAME(5)},
-         7,
-         FAULT_TWICE,
-         1},
-        {"rc_write_5000_multi.pcap", /* the third before the second: it is missing; then so is the third */
-         {SAME(0),
-          SAME(1),
-          SAME(2),
-          SAME(3),
-          SAME(4),
-          {5, 1, SN_AETH_NAK_SEQUENCE, 0},
-          {5, 2, SN_AETH_NAK_SEQUENCE, 0},
-          SAME(2),
-          SAME(3),
-          SAME(4),
-          SAME(5)},
-         11,
-         FAULT_SWAP,
-         1,
-         .responder_only = true}, /* the requester has one packet on its way again before it looks at the second NAK */
-        {"rc_write_5000_multi.pcap", /* the last one lost: only the timer tells; from the first again, which are
-                                        duplicates */
+         7, FAULT_TWICE, 1, false},
+        /*
+         * The third before the second: that is missing; then so is the third. As requester the engine has one packet on
+         * its way again before it looks at the second NAK.
+         */
+        {"rc_write_5000_multi.pcap",
+         {SAME(0), SAME(1), SAME(2), SAME(3), SAME(4), {5, 1, SN_AETH_NAK_SEQUENCE, 0}, {5, 2, SN_AETH_NAK_SEQUENCE, 0},
+          SAME(2), SAME(3), SAME(4), SAME(5)},
+         11, FAULT_SWAP, 1, true},
+        /* The last one lost: only the timer tells. From the first again, which has come. */
+        {"rc_write_5000_multi.pcap",
          {SAME(0), SAME(1), SAME(2), SAME(3), SAME(4), SAME(0), {5, 3, SN_AETH_ACK, 0}, SAME(4), SAME(5)},
-         9,
-         FAULT_DROP,
-         4},
+         9, FAULT_DROP, 4, false},
     };
 
     (void)state;
