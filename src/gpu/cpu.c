@@ -4,20 +4,24 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define CPU_BUS_ID "ffff:00:00.0" /* domain ffff is not assigned to PCI host bridges, so no real GPU has it */
 #define CPU_ALIGN 256
+#define CPU_FILE_MIN 65536 /* allocations from here on lie in a memory file of their own */
 
 /* A range that this table knows: an allocation, or a registered host range. */
 struct range {
     char *base;
     size_t size;
+    int fd; /* of an allocation that is a memory file; else -1 */
     struct range *next;
 };
 
@@ -49,12 +53,12 @@ static int push(struct range **head, void *base, size_t size)
 
     if (r == NULL)
         return -ENOMEM;
-    *r = (struct range){.base = base, .size = size, .next = *head};
+    *r = (struct range){.base = base, .size = size, .fd = -1, .next = *head};
     *head = r;
     return 0;
 }
 
-static int remove_exact(struct range **head, const void *base)
+static int remove_exact(struct range **head, const void *base, struct range *was)
 {
     struct range **at;
     struct range *found;
@@ -65,6 +69,8 @@ static int remove_exact(struct range **head, const void *base)
     if (found != NULL)
         *at = found->next;
     pthread_mutex_unlock(&ranges_lock);
+    if (found != NULL && was != NULL)
+        *was = *found;
     free(found);
     return found != NULL ? 0 : -ENOENT;
 }
@@ -144,22 +150,62 @@ static int cpu_device_attr(int device, enum gdaki_gpu_attr attr, int *value)
     return gdaki_gpu_fail(-EINVAL, "cpu: unknown device attribute %d", (int)attr);
 }
 
+/*
+ * Memory that other processes can be shown: a file without a name that cannot shrink. softnic finds it by the mapping, and
+ * its shared-memory wire then moves long messages with one copy. The sanitizer's own allocator is left alone, since it puts
+ * red zones around. NULL: none to be had; ordinary memory does as well.
+ */
+static void *map_file(size_t size, int *fd)
+{
+#ifdef __SANITIZE_ADDRESS__
+    (void)size;
+    (void)fd;
+    return NULL;
+#else
+    void *p;
+    int file = size < CPU_FILE_MIN ? -1 : memfd_create("gdaki-gpu", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    if (file < 0)
+        return NULL;
+    if (ftruncate(file, (off_t)size) != 0 || fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0 ||
+        (p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)) == MAP_FAILED) {
+        close(file);
+        return NULL;
+    }
+    *fd = file;
+    return p;
+#endif
+}
+
+static void give_back(void *p, size_t size, int fd)
+{
+    if (fd < 0) {
+        free(p);
+        return;
+    }
+    munmap(p, size);
+    close(fd);
+}
+
 static int cpu_alloc(int device, size_t size, void **ptr)
 {
     void *p = NULL;
-    int err = check_device(device);
+    int fd = -1, err = check_device(device);
 
     if (err != 0)
         return err;
     if (size == 0)
         return gdaki_gpu_fail(-EINVAL, "cpu: allocation of 0 bytes");
-    if (posix_memalign(&p, CPU_ALIGN, size) != 0)
+    p = map_file(size, &fd);
+    if (p == NULL && posix_memalign(&p, CPU_ALIGN, size) != 0)
         return gdaki_gpu_fail(-ENOMEM, "cpu: allocation of %zu bytes failed", size);
     pthread_mutex_lock(&ranges_lock);
     err = push(&allocations, p, size);
+    if (err == 0)
+        allocations->fd = fd;
     pthread_mutex_unlock(&ranges_lock);
     if (err != 0) {
-        free(p);
+        give_back(p, size, fd);
         return gdaki_gpu_fail(err, "cpu: no memory to track an allocation");
     }
     *ptr = p;
@@ -168,9 +214,11 @@ static int cpu_alloc(int device, size_t size, void **ptr)
 
 static int cpu_free(void *ptr)
 {
-    if (remove_exact(&allocations, ptr) != 0)
+    struct range was;
+
+    if (remove_exact(&allocations, ptr, &was) != 0)
         return gdaki_gpu_fail(-EINVAL, "cpu: free of %p, which is not an allocation of this device", ptr);
-    free(ptr);
+    give_back(ptr, was.size, was.fd);
     return 0;
 }
 
@@ -193,7 +241,7 @@ static int cpu_host_register(void *ptr, size_t size, unsigned flags, void **devi
 
 static int cpu_host_unregister(void *ptr)
 {
-    if (remove_exact(&registrations, ptr) != 0)
+    if (remove_exact(&registrations, ptr, NULL) != 0)
         return gdaki_gpu_fail(-ENOENT, "cpu: %p is not registered", ptr);
     return 0;
 }

@@ -183,6 +183,7 @@ struct sn_tx {
     uint32_t head, next, tail; /* oldest incomplete, next to send, end; running counts */
     uint32_t psn;       /* of the next new request */
     uint32_t una;       /* oldest unacknowledged */
+    uint32_t high;      /* first PSN that has never been sent: what was sent before going back may still be answered */
     uint32_t reads;     /* outstanding reads and atomics */
     uint32_t drain;     /* SQD: entries before this one had begun, and go on */
     uint32_t unasked;   /* packets since the last that asked for an acknowledgement */
@@ -314,6 +315,7 @@ struct sn_port {
     bool now_valid;
     uint32_t reg_slots; /* of all NICs */
     uint64_t effort;    /* ns that the last turn took, guessed */
+    uint32_t keys_gone;  /* keys destroyed */
     uint64_t cold_found; /* doorbells found by the sweep */
     uint64_t silent_until; /* ns: until then the sleeping thread expects doorbells that nobody announces */
     bool thread_looks;     /* the turn is a look of the sleeping thread */

@@ -3,7 +3,9 @@
  * Two ports of one process over the shared-memory wire, driven by hand: bursts that are longer than the ring and are
  * refused on their way, and datagrams.
  */
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -162,8 +164,114 @@ static void test_datagram(void **state)
     side_close(&b);
 }
 
+/* ---- payload by reference ------------------------------------------------------------------------------------------ */
+
+enum { FILE_BYTES = 1 << 21 };
+
+/* A mapped memory file, at `at` unless that is NULL. */
+static uint8_t *map_file(uint8_t *at, int seals, int *fd)
+{
+    *fd = memfd_create("test-window", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    assert_true(*fd >= 0);
+    assert_int_equal(ftruncate(*fd, FILE_BYTES), 0);
+    if (seals != 0)
+        assert_int_equal(fcntl(*fd, F_ADD_SEALS, seals), 0);
+    uint8_t *p = mmap(at, FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | (at != NULL ? MAP_FIXED : 0), *fd, 0);
+    assert_true(p != MAP_FAILED);
+    return p;
+}
+
+static uint64_t by_reference(void)
+{
+    struct sn_shm_counters c;
+
+    sn_shm_count(&c);
+    return c.bytes_by_reference;
+}
+
+/* WRITE of `length` bytes from the file; every byte is compared. Returns how many went by reference. */
+static uint64_t write_from(struct side *a, struct side *b, const uint8_t *from, uint32_t key, uint32_t length)
+{
+    struct wr wr = wr_write(&a->e, &b->e, 0, 64, length);
+    uint64_t before = by_reference();
+
+    wr.sge[0].addr = (uintptr_t)from;
+    wr.sge[0].lkey = key;
+    memset(b->e.mem, 0, MEM_SIZE);
+    uint32_t index = post(&a->e, &wr);
+    const struct sn_cqe64 *c = wait_cqe(a, b, a, false, 1000);
+    if (cqe_opcode(c) != SN_CQE_REQ)
+        fail_msg("WQE %u: syndrome 0x%02x", index, cqe_syndrome(c));
+    assert_memory_equal(b->e.mem + 64, from, length);
+    for (uint32_t i = 0; i < 64; i++)
+        assert_int_equal(b->e.mem[i] | b->e.mem[64 + length + i], 0);
+    return by_reference() - before;
+}
+
+static void let_it_look_again(void)
+{
+    const struct timespec moment = {.tv_nsec = 15000000}; /* /proc is read every 10 ms at most */
+
+    nanosleep(&moment, NULL);
+}
+
+/*
+ * Memory files that cannot shrink are shown to the peer, others are not, and both arrive. After a key has gone, another file
+ * may lie at the same address: its bytes arrive, not those of the first one.
+ */
+static void test_by_reference(void **state)
+{
+    struct options o = defaults;
+    struct side a, b;
+    int fd[3];
+    uint8_t *at;
+    uint32_t key;
+    (void)state;
+
+    side_open(&a, &o, 1);
+    side_open(&b, &o, 2);
+    ends_connect(&a.e, &b.e);
+    at = map_file(NULL, F_SEAL_SHRINK, &fd[0]);
+    fill(at, FILE_BYTES, 11);
+    key = end_key(&a.e, at, FILE_BYTES, (uintptr_t)at, 0);
+    write_from(&a, &b, at, key, 8); /* makes the connection */
+    assert_int_equal(write_from(&a, &b, at, key, 65536), 65536);
+    assert_int_equal(write_from(&a, &b, at + 4095, key, 16384), 16384);
+    assert_int_equal(write_from(&a, &b, at + 77, key, 1000000), 1000000 / 262144 * 262144 + 1000000 % 262144);
+    assert_int_equal(write_from(&a, &b, at + FILE_BYTES - 65536, key, 65536), 65536); /* to its very end */
+    assert_int_equal(write_from(&a, &b, at, key, 1000), 0);                           /* too short to be worth it */
+    let_it_look_again();
+    assert_int_equal(write_from(&a, &b, a.e.mem, a.e.mkey, 65536), 0); /* no file at all */
+
+    assert_int_equal(sn_mkey_destroy(a.e.nic, key), 0);
+    at = map_file(at, F_SEAL_SHRINK, &fd[1]);
+    fill(at, FILE_BYTES, 12);
+    key = end_key(&a.e, at, FILE_BYTES, (uintptr_t)at, 0);
+    write_from(&a, &b, at, key, 65536); /* by the ring, or by the new window: never the old file's bytes */
+    let_it_look_again();
+    write_from(&a, &b, at, key, 65536);
+    let_it_look_again();
+    assert_int_equal(write_from(&a, &b, at + 128, key, 65536), 65536);
+
+    assert_int_equal(sn_mkey_destroy(a.e.nic, key), 0);
+    at = map_file(at, 0, &fd[2]); /* could be cut short under the peer's reads */
+    fill(at, FILE_BYTES, 13);
+    key = end_key(&a.e, at, FILE_BYTES, (uintptr_t)at, 0);
+    for (int i = 0; i < 3; i++) {
+        let_it_look_again();
+        assert_int_equal(write_from(&a, &b, at + 64, key, 65536), 0);
+    }
+    assert_int_equal(sn_mkey_destroy(a.e.nic, key), 0);
+    side_close(&a);
+    side_close(&b);
+    munmap(at, FILE_BYTES);
+    for (int i = 0; i < 3; i++)
+        close(fd[i]);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused_on_its_way), cmocka_unit_test(test_datagram)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused_on_its_way), cmocka_unit_test(test_datagram),
+                                       cmocka_unit_test(test_by_reference)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -126,8 +126,14 @@ int sn_mkey_destroy(struct sn_nic *nic, uint32_t key)
     keys->used--;
     keys->tombs++;
     nic->key_generation++;
+    nic->port->keys_gone++;
     free(k);
     return 0;
+}
+
+uint32_t sn_port_keys_gone(const struct sn_port *port)
+{
+    return port->keys_gone;
 }
 
 /* The key stays until its owner destroys it, but its range is empty and at the end of all addresses: no access fits. */

@@ -100,6 +100,7 @@ static void destroy(struct sn_wire *wire)
         w->endpoints = e->next;
         free_endpoint(w, e);
     }
+    shm_windows_close(w);
     shm_close(w->epoll);
     shm_close(w->poke);
     free(w);
@@ -218,6 +219,7 @@ void sn_shm_count(struct sn_shm_counters *out)
 {
 #define READ(name) .name = atomic_load_explicit(&shm_totals.name, memory_order_relaxed)
     *out = (struct sn_shm_counters){READ(bursts_sent), READ(bytes_sent),  READ(bursts_received), READ(bytes_received),
-                                    READ(wakes),       READ(connections), READ(peers_lost),      READ(bad_records)};
+                                    READ(wakes),       READ(connections), READ(peers_lost),      READ(bad_records),
+                                    READ(bytes_by_reference)};
 #undef READ
 }

@@ -37,6 +37,7 @@ struct sn_shm_counters {
     uint64_t connections;
     uint64_t peers_lost;
     uint64_t bad_records;
+    uint64_t bytes_by_reference; /* of those sent: not through the ring */
 };
 
 /* Starts the wire and its helper thread. Call without the port's lock; so for all functions below. */

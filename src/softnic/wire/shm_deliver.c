@@ -74,8 +74,9 @@ unsigned shm_deliver(struct shm_wire *w, struct shm_connection *c, unsigned budg
             shm_peer_kill(w, c);
             break;
         }
+        bool whole = !(r.header.flags & SHM_BY_REFERENCE) || shm_window_resolve(c, &r);
         fill(&r, &b);
-        struct sn_nic *nic = sn_port_find_nic(w->wire.port, b.dgid);
+        struct sn_nic *nic = whole ? sn_port_find_nic(w->wire.port, b.dgid) : NULL;
         if (nic)
             sn_nic_receive(nic, &b);
         shm_rx_consume(&c->rx, &r);

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "softnic/nic.h"
 #include "softnic/wire/burst.h"
@@ -17,7 +18,25 @@
 #include "softnic/wire/shm_ring.h"
 #include "softnic/wire/wire.h"
 
-enum { SHM_PARTIALS = 16, SHM_MAX_CONNECTIONS = 2048 };
+enum {
+    SHM_PARTIALS = 16,
+    SHM_MAX_CONNECTIONS = 2048,
+    SHM_WINDOWS = 16,       /* memory files that a process shows to its peers at a time */
+    SHM_WINDOW_MIN = 16384, /* payload bytes from which a reference is worth it */
+};
+
+struct shm_window { /* a mapping of this process that bursts have come from; shm_window.c */
+    uint32_t id;    /* 0: unused */
+    int fd;         /* own descriptor; -1: memory that cannot be shown */
+    uint64_t low, high;     /* addresses */
+    uint64_t offset, bytes; /* of `low` in the file; of the file */
+};
+
+struct shm_peer_window { /* a file of a peer's, mapped for reading */
+    uint32_t id;
+    uint8_t *at;
+    uint64_t bytes;
+};
 
 struct shm_endpoint { /* a NIC of this process, as peers find it */
     struct shm_endpoint *next;
@@ -51,6 +70,8 @@ struct shm_connection {
     struct shm_rx rx;
     struct shm_partial partial[SHM_PARTIALS];
     unsigned next_partial;
+    uint32_t told[SHM_WINDOWS]; /* ids of own windows that the peer has */
+    struct shm_peer_window peer_window[SHM_WINDOWS];
     uint64_t full_since; /* ns; 0: not full */
     uint64_t full_head;  /* consumer's position then */
 };
@@ -65,6 +86,10 @@ struct shm_wire {
     struct shm_connection *last;   /* that a burst went to */
     struct shm_connection *resume; /* where the next poll begins; NULL: at the first */
     bool asleep, delivering, dying;
+    struct shm_window window[SHM_WINDOWS], *last_window;
+    unsigned next_window;
+    uint32_t next_window_id, key_generation;
+    uint64_t scanned_ns; /* when /proc was read last */
     uint64_t next_id;
     int epoll, poke; /* poke: an eventfd that ends the helper's wait */
     pthread_t helper;
@@ -78,7 +103,8 @@ struct shm_hello { /* connector to acceptor, with the memory file's descriptor *
 };
 
 extern struct shm_totals {
-    atomic_ullong bursts_sent, bytes_sent, bursts_received, bytes_received, wakes, connections, peers_lost, bad_records;
+    atomic_ullong bursts_sent, bytes_sent, bursts_received, bytes_received, wakes, connections, peers_lost, bad_records,
+        bytes_by_reference;
 } shm_totals;
 
 /* Counters have one writer at a time (the port's lock), so no read-modify-write instruction is needed. */
@@ -93,6 +119,9 @@ int shm_connect(const uint8_t gid[16], unsigned slot); /* -ECONNREFUSED nobody, 
 int shm_accept(int listener);                          /* -EPERM another user's */
 int shm_send_hello(int fd, const struct shm_hello *hello, int memory);
 int shm_receive_hello(int fd, struct shm_hello *hello, int *memory); /* -EAGAIN not yet */
+/* Bytes with a descriptor; received: how many bytes, 0 at the end, or negative errno; *memory is -1 without one. */
+int shm_send_memory(int fd, const void *data, size_t size, int memory);
+ssize_t shm_receive_memory(int fd, void *data, size_t size, int *memory);
 int shm_make_memory(size_t bytes);
 int shm_check_memory(int fd, size_t bytes); /* sealed against shrinking and of this size */
 void *shm_map(int fd, size_t bytes);
@@ -115,6 +144,13 @@ unsigned shm_deliver(struct shm_wire *w, struct shm_connection *c, unsigned budg
 
 /* shm_send.c */
 int shm_send(struct sn_wire *wire, const struct sn_burst *burst);
+
+/* shm_window.c */
+bool shm_window_refer(struct shm_wire *w, struct shm_connection *c, const struct sn_burst *b, struct shm_header *h);
+bool shm_window_resolve(struct shm_connection *c, struct shm_record *r); /* false: the burst is lost */
+int shm_window_messages(struct shm_connection *c); /* takes what is in the socket; negative errno: hung up, or nonsense */
+void shm_windows_close(struct shm_wire *w);
+void shm_windows_unmap(struct shm_connection *c);
 
 /* shm_thread.c */
 int shm_helper_start(struct shm_wire *w);

@@ -69,6 +69,7 @@ void shm_peer_kill(struct shm_wire *w, struct shm_connection *c)
 static void free_connection(struct shm_connection *c)
 {
     shm_close(c->fd); /* leaves the epoll set with its last descriptor */
+    shm_windows_unmap(c);
     if (c->map) {
         munmap(c->map, c->map_bytes);
         atomic_fetch_sub_explicit(&shm_totals.connections, 1, memory_order_relaxed);

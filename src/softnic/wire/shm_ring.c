@@ -52,7 +52,7 @@ uint64_t shm_record_bytes(const struct shm_header *h)
     uint64_t bytes = SHM_LINE;
     if (is_atomic(h->kind))
         bytes += SHM_LINE;
-    if (h->length > SHM_INLINE)
+    if (h->length > SHM_INLINE && !(h->flags & SHM_BY_REFERENCE))
         bytes += round_line(h->length);
     return bytes;
 }
@@ -96,7 +96,9 @@ int shm_tx_put(struct shm_tx *tx, const struct shm_header *header, const struct 
         memcpy(tx->data + (payload & (tx->size - 1)), operands, sizeof(*operands));
         payload += SHM_LINE;
     }
-    if (h.length > SHM_INLINE)
+    if (h.flags & SHM_BY_REFERENCE)
+        rc = 0;
+    else if (h.length > SHM_INLINE)
         rc = put_payload(tx, payload, h.length, copy, arg);
     else if (h.length)
         rc = copy(arg, &h.inlined, 0, h.length);
@@ -117,11 +119,19 @@ bool shm_rx_ready(const struct shm_rx *rx)
            rx->nonce + rx->head;
 }
 
+/* Only requests that carry payload refer to it, and not to much: what it is copied into may be memory of ours. */
+static bool reference_makes_sense(const struct shm_header *h)
+{
+    return (h->kind == SN_KIND_SEND || h->kind == SN_KIND_WRITE) && h->length > SHM_INLINE && h->length <= SHM_WINDOW_BURST;
+}
+
 static bool header_makes_sense(const struct shm_rx *rx, const struct shm_header *h)
 {
     unsigned mtu = h->mtu_service & 15, atomic_size = h->psn >> 24;
-    if (h->kind >= SN_KIND_COUNT || h->flags & ~SN_BURST_FLAGS_ALL || mtu > 5)
+    if (h->kind >= SN_KIND_COUNT || h->flags & ~(SN_BURST_FLAGS_ALL | SHM_BY_REFERENCE) || mtu > 5)
         return false;
+    if (h->flags & SHM_BY_REFERENCE)
+        return reference_makes_sense(h) && !(h->npackets >> 24);
     if (h->npackets >> 24 || h->length > rx->size || shm_record_bytes(h) > rx->size)
         return false;
     return !is_atomic(h->kind) || ((atomic_size == 4 || atomic_size == 8) && !h->length);
@@ -159,7 +169,9 @@ enum shm_verdict shm_rx_peek(const struct shm_rx *rx, struct shm_record *r)
     }
     r->bytes = shm_record_bytes(&r->header);
     r->spans = 0;
-    if (r->header.length > SHM_INLINE) {
+    if (r->header.flags & SHM_BY_REFERENCE) {
+        r->spans = 0; /* shm_window_resolve */
+    } else if (r->header.length > SHM_INLINE) {
         find_payload(rx, payload, r);
     } else if (r->header.length) {
         r->spans = 1;

@@ -29,6 +29,8 @@ enum {
     SHM_INLINE = 8, /* payload bytes that travel in the header's own line */
     SHM_MAX_GIDS = 4,
     SHM_CONTROL_BYTES = 4096, /* struct shm_region, before the rings */
+    SHM_BY_REFERENCE = 0x80, /* in a header's flags: the payload lies at `inlined` in the window `msn` (shm_window.c) */
+    SHM_WINDOW_BURST = 1 << 20, /* most payload of one such record */
     SHM_ACCEPTED_GID = 0xff,  /* dgid index: the GID that the connection was made to */
 };
 
@@ -41,6 +43,7 @@ struct shm_identity { /* who writes into a direction */
 struct shm_direction {                               /* shared */
     _Alignas(SHM_LINE) _Atomic uint64_t head;        /* bytes consumed; written by the consumer */
     _Alignas(SHM_LINE) _Atomic uint32_t asleep;      /* written by the consumer; the producer takes it back to 0 */
+    _Atomic uint32_t no_windows;                     /* written by the consumer: send no payload by reference */
     _Alignas(SHM_LINE) struct shm_identity producer; /* written by the producer before its first record */
 };
 

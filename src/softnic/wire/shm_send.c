@@ -179,6 +179,8 @@ static int put_piece(struct shm_wire *w, struct shm_connection *c, const struct 
         wake(c);
     shm_add(&shm_totals.bursts_sent, 1);
     shm_add(&shm_totals.bytes_sent, h->length);
+    if (h->flags & SHM_BY_REFERENCE)
+        shm_add(&shm_totals.bytes_by_reference, h->length);
     return 0;
 }
 
@@ -211,6 +213,8 @@ int shm_send(struct sn_wire *wire, const struct sn_burst *burst)
         return error;
     struct shm_header h = header_of(c, burst);
     uint32_t limit = piece_limit(c, &h);
+    if (burst->length >= SHM_WINDOW_MIN && !find_partial(c, burst) && shm_window_refer(w, c, burst, &h))
+        limit = burst->length;
     int rc = burst->length > limit ? send_cut(w, c, &h, burst, limit) : put_piece(w, c, &h, burst, 0);
     if (c->dead && !w->delivering)
         shm_peer_reap(w);

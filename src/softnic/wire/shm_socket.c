@@ -130,13 +130,13 @@ int shm_accept(int listener)
 
 /* ---- hello ------------------------------------------------------------------------------------------------------ */
 
-int shm_send_hello(int fd, const struct shm_hello *hello, int memory)
+int shm_send_memory(int fd, const void *data, size_t size, int memory)
 {
     union {
         struct cmsghdr align;
         char bytes[CMSG_SPACE(sizeof(int))];
     } control = {0};
-    struct iovec iov = {(void *)(uintptr_t)hello, sizeof(*hello)};
+    struct iovec iov = {(void *)(uintptr_t)data, size};
     struct msghdr m = {
         .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
     struct cmsghdr *c = CMSG_FIRSTHDR(&m);
@@ -145,7 +145,12 @@ int shm_send_hello(int fd, const struct shm_hello *hello, int memory)
     c->cmsg_len = CMSG_LEN(sizeof(int));
     memcpy(CMSG_DATA(c), &memory, sizeof(int));
     ssize_t n = sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
-    return n == (ssize_t)sizeof(*hello) ? 0 : n < 0 ? -errno : -EIO;
+    return n == (ssize_t)size ? 0 : n < 0 ? -errno : -EIO;
+}
+
+int shm_send_hello(int fd, const struct shm_hello *hello, int memory)
+{
+    return shm_send_memory(fd, hello, sizeof(*hello), memory);
 }
 
 /* Takes the first descriptor, closes any more that a hostile peer sent along. */
@@ -168,26 +173,38 @@ static int take_descriptors(struct msghdr *m)
     return first;
 }
 
-int shm_receive_hello(int fd, struct shm_hello *hello, int *memory)
+ssize_t shm_receive_memory(int fd, void *data, size_t size, int *memory)
 {
     union {
         struct cmsghdr align;
         char bytes[CMSG_SPACE(4 * sizeof(int))];
     } control;
-    struct iovec iov = {hello, sizeof(*hello)};
+    struct iovec iov = {data, size};
     struct msghdr m = {
         .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
     ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    *memory = -1;
     if (n < 0)
         return -errno;
-    int got = take_descriptors(&m);
-    if (n != (ssize_t)sizeof(*hello) || m.msg_flags & (MSG_TRUNC | MSG_CTRUNC) || got < 0) {
-        if (got >= 0)
-            close(got);
-        return -EPROTO;
-    }
-    *memory = got;
-    return 0;
+    *memory = take_descriptors(&m);
+    if (!(m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+        return n;
+    if (*memory >= 0)
+        close(*memory);
+    *memory = -1;
+    return -EPROTO;
+}
+
+int shm_receive_hello(int fd, struct shm_hello *hello, int *memory)
+{
+    ssize_t n = shm_receive_memory(fd, hello, sizeof(*hello), memory);
+    if (n < 0)
+        return (int)n;
+    if (n == (ssize_t)sizeof(*hello) && *memory >= 0)
+        return 0;
+    if (*memory >= 0)
+        close(*memory);
+    return -EPROTO;
 }
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */

@@ -39,24 +39,11 @@ static struct shm_connection *find(struct shm_wire *w, uint64_t id)
     return NULL; /* gone since the event was reported */
 }
 
-/* Bytes on an open connection only say "wake up". 0: still there. */
-static int drain(int fd)
-{
-    uint8_t bytes[64];
-    ssize_t n;
-    for (int i = 0; i < EVENTS; i++) {
-        n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-        if (n <= 0)
-            break;
-    }
-    return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR) ? -EPIPE : 0;
-}
-
 static void on_connection(struct shm_wire *w, struct shm_connection *c, uint32_t events)
 {
     int rc = 0;
     if (events & EPOLLIN)
-        rc = c->open ? drain(c->fd) : shm_peer_hello(w, c);
+        rc = c->open ? shm_window_messages(c) : shm_peer_hello(w, c);
     if (rc == -EAGAIN)
         rc = 0;
     if (rc || events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP))
