@@ -115,6 +115,30 @@ static void packet_sockets(void **state)
     sh("ip link del va");
 }
 
+static void xdp_sockets(void **state)
+{
+    struct sn_backend *first, *second, *third;
+    (void)state;
+    if (!have_namespace || !sh("ip link add xa mtu 3000 type veth peer name xb mtu 3000 && ip link set xa up && "
+                               "ip link set xb up && ip addr add 192.0.2.1/24 dev xa"))
+        skip();
+    int rc = sn_xdp_open("xa", &first);
+    if (rc) {
+        printf("no AF_XDP here: %s\n", strerror(-rc));
+        sh("ip link del xa");
+        skip();
+    }
+    assert_int_equal(sn_xdp_open("xa", &third), -EBUSY);
+    assert_int_equal(sn_xdp_open("xb", &second), 0);
+    second->answers = true;
+    run(first, second, "192.0.2.1", "192.0.2.2", 4, 12);
+    assert_int_equal(sn_xdp_open("xa", &first), 0); /* the program went with its descriptor */
+    assert_int_equal(sn_afpacket_open("xb", &second), 0);
+    first->answers = second->answers = true;
+    run(first, second, "2001:db8::1", "2001:db8::2", 3, 12);
+    sh("ip link del xa");
+}
+
 static void taps(void **state)
 {
     struct sn_backend *first, *second;
@@ -140,6 +164,7 @@ static void taps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(datagrams), cmocka_unit_test(datagrams_by_name),
-                                       cmocka_unit_test_setup(packet_sockets, enter), cmocka_unit_test(taps)};
+                                       cmocka_unit_test_setup(packet_sockets, enter), cmocka_unit_test(xdp_sockets),
+                                       cmocka_unit_test(taps)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

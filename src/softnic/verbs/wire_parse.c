@@ -157,6 +157,8 @@ static int complete(const char *text, struct sv_wire_choice *c)
             return -sv_refuse(-rc, "SOFTNIC_WIRE=%s: interface %s: %s", text, c->first, strerror(-rc));
         c->has_mac = true;
         mtu = sn_interface_mtu(c->first);
+        if (c->kind == SV_WIRE_XDP && mtu > SN_XDP_MTU)
+            mtu = SN_XDP_MTU;
         if (!c->gid_count) {
             add_interface_addresses(c, AF_INET);
             add_interface_addresses(c, AF_INET6);
@@ -229,9 +231,6 @@ int sv_wire_parse(const char *text, unsigned devices, struct sv_wire_choice *out
     bool many = c.kind < SV_WIRE_UDP || (c.kind == SV_WIRE_UDP && !c.gid_count);
     if (devices > 1 && !many)
         return -sv_refuse(EINVAL, "SOFTNIC_WIRE=%s carries one device: SOFTNIC_DEVICES=%u", text, devices);
-    if (c.kind == SV_WIRE_XDP && !sn_xdp_built())
-        return -sv_refuse(EINVAL, "SOFTNIC_WIRE=%s: built without libxdp; packet:%s does the same through a packet socket",
-                          text, c.first);
     if (c.kind >= SV_WIRE_UDP && (rc = complete(text, &c)) != 0)
         return rc;
     c.path_mtu = c.kind >= SV_WIRE_UDP ? path_mtu_of(&c) : 5;

@@ -20,11 +20,13 @@ extern "C" {
 int sn_afpacket_open(const char *interface, struct sn_backend **out);
 
 /*
- * AF_XDP on the interface's queue 0, in copy mode: frames for UDP port 4791, ARP and neighbour discovery are ours... needs
- * CAP_NET_ADMIN and CAP_BPF. -EOPNOTSUPP: built without libxdp.
+ * AF_XDP in copy mode: UDP packets for port 4791 on the interface's queue 0 bypass the kernel's network stack, everything
+ * else goes its way, and a packet socket as above has what arrives on other queues. Frames up to 3840 bytes (path MTU
+ * 2048). Needs CAP_NET_ADMIN and CAP_BPF (CAP_SYS_ADMIN on old kernels). -EBUSY: the interface has a program, or another
+ * process has the queue.
  */
 int sn_xdp_open(const char *interface, struct sn_backend **out);
-bool sn_xdp_built(void);
+enum { SN_XDP_MTU = 4096 - 256 - 14 };
 
 /* The far end of a TAP interface, which is made if it is not there. The NIC is a machine of its own on that link. */
 int sn_tap_open(const char *interface, const uint8_t mac[6], struct sn_backend **out);
