@@ -214,6 +214,78 @@ static void test_go_back(void **state)
     rig_close(&r);
 }
 
+/*
+ * Answers about what was sent before the requester went back, while nothing has been sent again: they count (9.7.6.1.1).
+ * The wire takes nothing meanwhile.
+ */
+static void test_late_answers(void **state)
+{
+    static const struct {
+        uint32_t syndrome, psn; /* the late answer */
+        uint32_t resumes;       /* PSN at which sending goes on; 5: nothing is left */
+    } rows[] = {{SN_AETH_ACK, 4, 5},          {SN_AETH_ACK, 2, 3},          {SN_AETH_ACK, 0, 1},
+                {SN_AETH_NAK_SEQUENCE, 2, 2}, {SN_AETH_NAK_SEQUENCE, 4, 4}, {SN_AETH_ACK, 5, 0}};
+    (void)state;
+
+    for (unsigned k = 0; k < sizeof(rows) / sizeof(rows[0]); k++)
+        for (int nak = 0; nak < 2; nak++) {
+            struct options o = rc(0xfffffd);
+            struct rig r;
+            uint32_t base = 0xfffffd;
+            rig_open(&r, &o);
+            uint32_t a = post_write(&r, 5000);
+            skip_sent(&r);
+            r.full = true;
+            if (nak)
+                rig_answer(&r, SN_AETH_NAK_SEQUENCE, base);
+            for (int i = 0; !nak && i < 40 && rig_counters(&r).retransmissions == 0; i++)
+                pass(&r, 4096ull << 8);
+            assert_int_equal(rig_counters(&r).retransmissions, 1);
+            rig_answer(&r, (uint8_t)rows[k].syndrome, base + rows[k].psn);
+            r.full = false;
+            rig_run(&r);
+            for (uint32_t i = rows[k].resumes; i < 5; i++)
+                expect_sent(&r, SN_KIND_WRITE, base + i);
+            rig_expect_silence(&r);
+            if (rows[k].resumes < 5)
+                rig_answer(&r, SN_AETH_ACK, base + 4);
+            expect_ok(&r.e, a);
+            rig_close(&r);
+        }
+}
+
+/* The same over operations of all kinds: it ends at a READ without its answer. */
+static void test_late_answer_and_read(void **state)
+{
+    struct options o = rc(PSN);
+    struct rig r;
+    (void)state;
+
+    rig_open(&r, &o);
+    struct wr nop = {.opcode = SN_OPCODE_NOP, .fm_ce_se = 8};
+    uint32_t a = post_write(&r, 8), n = post(&r.e, &nop), b = post_read(&r, 8), c = post_write(&r, 8), d = post_read(&r, 8);
+    rig_run(&r);
+    skip_sent(&r);
+    r.full = true;
+    rig_answer(&r, SN_AETH_NAK_SEQUENCE, PSN);
+    rig_answer(&r, SN_AETH_ACK, PSN + 2);
+    expect_ok(&r.e, a);
+    expect_ok(&r.e, n);
+    expect_none(&r.e);
+    r.full = false;
+    rig_run(&r);
+    expect_sent(&r, SN_KIND_READ_REQUEST, PSN + 1);
+    expect_sent(&r, SN_KIND_WRITE, PSN + 2);
+    expect_sent(&r, SN_KIND_READ_REQUEST, PSN + 3);
+    rig_expect_silence(&r);
+    answer_read(&r, ONLY, PSN + 1, 8);
+    answer_read(&r, ONLY, PSN + 3, 8); /* and acknowledges the WRITE before it */
+    expect_ok(&r.e, b);
+    expect_ok(&r.e, c);
+    expect_ok(&r.e, d);
+    rig_close(&r);
+}
+
 /* ---- timers and counters (9.7.6.1.3, 9.9.2.1.1) -------------------------------------------------------------------- */
 
 /* Nothing is sent again before 4.096 us * 2^code; after at most four times that it is. Code 0: never. */
@@ -645,6 +717,8 @@ int main(void)
         cmocka_unit_test(test_coalesced),
         cmocka_unit_test(test_syndromes),
         cmocka_unit_test(test_go_back),
+        cmocka_unit_test(test_late_answers),
+        cmocka_unit_test(test_late_answer_and_read),
         cmocka_unit_test(test_ack_timeout),
         cmocka_unit_test(test_retry_count),
         cmocka_unit_test(test_retries_come_back),

@@ -24,6 +24,31 @@ static void progress(struct sn_qp *qp, uint32_t una)
 }
 
 /*
+ * An acknowledgement of what was sent before the requester went back and has not been sent again: that need not be. Ends
+ * at a READ or atomic without its answer, which has to be asked for again. Returns the PSN up to which it counts.
+ */
+static uint32_t skip_acknowledged(struct sn_qp *qp, uint32_t upto)
+{
+    struct sn_tx *tx = &qp->tx;
+
+    for (; tx->next != tx->tail; tx->next++) {
+        struct sn_entry *e = sn_tx_at(qp, tx->next);
+        int32_t d = sn_psn_diff(upto, e->psn);
+        if (e->done)
+            continue;
+        if (e->local)
+            break;
+        if (e->w.op == SN_OP_READ || e->w.op == SN_OP_ATOMIC)
+            return d > (int32_t)e->arrived ? sn_psn_add(e->psn, e->arrived) : upto;
+        if (d > (int32_t)e->sent)
+            e->sent = (uint32_t)d < e->packets ? (uint32_t)d : e->packets;
+        if (e->sent != e->packets)
+            break;
+    }
+    return upto;
+}
+
+/*
  * Everything before `upto` is acknowledged, but for reads that have not been answered: an acknowledgement beyond one
  * tells that its response was lost (9.7.6.1.2), and asks for it again. False: not about anything that was sent.
  */
@@ -32,11 +57,13 @@ static bool advance(struct sn_qp *qp, uint32_t upto, bool *lost)
     struct sn_entry *read = oldest_read(qp);
 
     *lost = false;
-    if (sn_psn_diff(upto, qp->tx.una) < 0 || sn_psn_diff(upto, sn_tx_limit(qp)) > 0)
+    if (sn_psn_diff(upto, qp->tx.una) < 0 || sn_psn_diff(upto, qp->tx.high) > 0)
         return false;
     if (read != NULL && sn_psn_diff(upto, sn_psn_add(read->psn, read->arrived)) > 0) {
         upto = sn_psn_add(read->psn, read->arrived);
         *lost = true;
+    } else if (sn_psn_diff(upto, sn_tx_limit(qp)) > 0) {
+        upto = skip_acknowledged(qp, upto);
     }
     if (upto != qp->tx.una)
         progress(qp, upto);

@@ -387,7 +387,7 @@ static void to_rts(struct sn_qp *qp)
     struct sn_tx *tx = &qp->tx;
 
     sn_timer_cancel(&qp->port->wheel, &qp->timer);
-    tx->psn = tx->una = qp->params.snd_psn;
+    tx->psn = tx->una = tx->high = qp->params.snd_psn;
     tx->retries = qp->params.retry_count;
     tx->rnr_retries = qp->params.rnr_retry;
     qp->read_limit = 1u << qp->params.log_sra_max;

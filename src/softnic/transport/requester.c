@@ -170,6 +170,12 @@ static uint32_t burst_bytes(const struct sn_qp *qp)
     return most < mtu ? mtu : most - most % mtu;
 }
 
+static void sent_up_to(struct sn_qp *qp, uint32_t psn)
+{
+    if (sn_psn_diff(psn, qp->tx.high) > 0)
+        qp->tx.high = psn;
+}
+
 /* A WRITE or SEND, or the next part of one. */
 static enum step send_data(struct sn_qp *qp, struct sn_entry *e, uint32_t *bytes)
 {
@@ -216,6 +222,7 @@ static enum step send_data(struct sn_qp *qp, struct sn_entry *e, uint32_t *bytes
     if (asks)
         qp->tx.unasked = 0;
     e->sent += packets;
+    sent_up_to(qp, sn_psn_add(e->psn, e->sent));
     *bytes += n;
     qp->port->effort += n >> 4; /* 16 bytes a ns */
     return e->sent == e->packets ? STEP_DONE : STEP_MORE;
@@ -325,6 +332,7 @@ static enum step issue_read(struct sn_qp *qp, struct sn_entry *e)
     if (step == STEP_DONE) {
         e->issued = true;
         e->sent = e->packets;
+        sent_up_to(qp, sn_psn_add(e->psn, e->packets));
         qp->tx.reads++;
     }
     return step;
