@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "fake_gpu.h"
+#include "packets.h"
 #include "softnic/exec/fault.h"
 #include "softnic/fault/inject.h"
 
@@ -509,6 +510,39 @@ static void test_holding(void **state)
     close_pair(&p);
 }
 
+/* A packet that finds no room on the wire is offered again and again, and counted once. */
+static void test_full_wire(void **state)
+{
+    struct options o = quick();
+    struct sn_fault_plan plan;
+    struct sn_fault_counts c;
+    struct rig r;
+    struct wr wr;
+
+    (void)state;
+    o.ack_timeout = 0;
+    rig_open(&r, &o);
+    assert_int_equal(sn_fault_parse("drop:nth=2", 10, &plan, NULL, 0), 0);
+    assert_int_equal(sn_port_set_faults(r.w.port, &plan, 1), 0);
+    wr = wr_write(&r.e, &r.e, 0, 0, LENGTH);
+    put_wqe(&r.e, &wr);
+    ring(&r.e);
+    r.full = true;
+    for (int k = 0; k < 10; k++)
+        sn_port_run(r.w.port);
+    sn_port_fault_counts(r.w.port, &c);
+    assert_int_equal(c.packets, 1);
+    r.full = false;
+    rig_run(&r);
+    sn_port_fault_counts(r.w.port, &c);
+    assert_int_equal(c.packets, PACKETS);
+    assert_int_equal(c.injected[SN_INJECT_DROP], 1);
+    assert_int_equal(rig_out(&r)->b.flags & SN_BURST_FIRST, SN_BURST_FIRST);
+    assert_int_equal(rig_out(&r)->b.flags & SN_BURST_LAST, SN_BURST_LAST); /* the middle one is lost */
+    rig_expect_silence(&r);
+    rig_close(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -522,6 +556,7 @@ int main(void)
         cmocka_unit_test(test_by_qpn_and_count),
         cmocka_unit_test(test_seed),
         cmocka_unit_test(test_holding),
+        cmocka_unit_test(test_full_wire),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

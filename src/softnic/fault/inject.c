@@ -165,9 +165,24 @@ static bool pick(struct sn_faults *f, struct sn_qp *qp, struct sn_nic *nic, cons
     return chosen != UINT32_MAX && strike(f, chosen, qp, nic, b);
 }
 
+void sn_faults_again(struct sn_faults *f, const struct sn_burst *b)
+{
+    f->again[b->sqpn % SN_AGAIN_SLOTS] = (struct judged){.sqpn = b->sqpn, .psn = b->psn, .kind = b->kind, .valid = true};
+}
+
+static bool judged_before(struct sn_faults *f, const struct sn_burst *b)
+{
+    struct judged *j = &f->again[b->sqpn % SN_AGAIN_SLOTS];
+    bool same = j->valid && j->sqpn == b->sqpn && j->psn == b->psn && j->kind == b->kind;
+
+    if (same)
+        j->valid = false;
+    return same;
+}
+
 bool sn_faults_leave(struct sn_faults *f, struct sn_qp *qp, const struct sn_burst *b)
 {
-    if (f->passing)
+    if (f->passing || judged_before(f, b))
         return false;
     f->counts.packets++;
     if (link_down(f, qp, b, true))

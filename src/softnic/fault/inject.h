@@ -51,6 +51,8 @@ void sn_port_fault_counts(struct sn_port *port, struct sn_fault_counts *out);
 
 /* True: this packet does not leave now. */
 bool sn_faults_leave(struct sn_faults *f, struct sn_qp *qp, const struct sn_burst *b);
+/* The packet that may leave found no room on the wire: it will be offered again, and is not judged twice. */
+void sn_faults_again(struct sn_faults *f, const struct sn_burst *b);
 /* True: this packet is not for the queue pair now. */
 bool sn_faults_arrive(struct sn_faults *f, struct sn_qp *qp, const struct sn_burst *b);
 /* True: nobody has seen this doorbell. */

@@ -6,6 +6,15 @@
 #include "softnic/engine.h"
 #include "softnic/fault/inject.h"
 
+enum { SN_AGAIN_SLOTS = 64 };
+
+/* A packet that was judged and found no room. */
+struct judged {
+    uint32_t sqpn, psn;
+    uint8_t kind;
+    bool valid;
+};
+
 enum { SN_HOLD_PACKETS = 4096, SN_HOLD_DOORBELLS = 1024 };
 #define SN_HOLD_BYTES (64u << 20)
 
@@ -46,6 +55,7 @@ struct sn_faults {
     uint64_t began_ns;
     uint32_t burst_bytes; /* of the port, before */
     bool passing;         /* what comes by now has been judged */
+    struct judged again[SN_AGAIN_SLOTS]; /* by sqpn */
     struct held_packet *packets, **packets_tail; /* oldest first; tail: not valid while there are none */
     uint32_t packet_count, doorbell_count;
     uint64_t bytes;

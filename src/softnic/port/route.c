@@ -72,7 +72,11 @@ static enum sn_sent send(struct sn_qp *qp, struct sn_burst *b)
     }
     if (port->wire == NULL)
         return SN_SENT;
-    return port->wire->ops->send(port->wire, b) == -EAGAIN ? SN_SENT_FULL : SN_SENT;
+    if (port->wire->ops->send(port->wire, b) != -EAGAIN)
+        return SN_SENT;
+    if (port->faults != NULL)
+        sn_faults_again(port->faults, b);
+    return SN_SENT_FULL;
 }
 
 enum sn_sent sn_port_send(struct sn_qp *qp, struct sn_burst *b)
