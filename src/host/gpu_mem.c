@@ -16,17 +16,18 @@ size_t host_page_size(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static int alloc_device(struct doca_gpu_open *gpu, struct gpu_allocation *a, size_t alignment)
+/* `granule`: the allocation ends on a multiple of it, counted from its aligned start. */
+static int alloc_device(struct doca_gpu_open *gpu, struct gpu_allocation *a, size_t alignment, size_t granule)
 {
     /* The allocator's own alignment is 256 bytes; room to align further. */
-    size_t room = alignment > 256 ? alignment : 0;
+    size_t room = alignment > 256 ? alignment : 0, whole = align_up(a->size, granule);
     int err;
 
-    if (a->size > SIZE_MAX - room) {
+    if (whole < a->size || whole > SIZE_MAX - room) {
         a->refused = "size and alignment overflow";
         return -ENOMEM;
     }
-    err = gpu->ops->alloc(gpu->device, a->size + room, &a->base);
+    err = gpu->ops->alloc(gpu->device, whole + room, &a->base);
     if (err != 0)
         return err;
     a->gpu = (void *)(uintptr_t)align_up((uintptr_t)a->base, alignment > 256 ? alignment : 1);
@@ -65,7 +66,7 @@ static int alloc_mapped(struct doca_gpu_open *gpu, struct gpu_allocation *a, siz
     if (alignment < GDR_PAGE)
         alignment = GDR_PAGE;
     if (gpu_memory_is_host(gpu->ops)) {
-        err = alloc_device(gpu, a, alignment);
+        err = alloc_device(gpu, a, alignment, 1);
         a->cpu = a->gpu;
         return err;
     }
@@ -73,7 +74,7 @@ static int alloc_mapped(struct doca_gpu_open *gpu, struct gpu_allocation *a, siz
         HOST_LOG(LOG_INFO, "GPU_CPU memory on %s is pinned host memory: no GDRCopy (%s)", gpu->bus_id, why);
         return alloc_host(gpu, a, alignment);
     }
-    err = alloc_device(gpu, a, alignment);
+    err = alloc_device(gpu, a, alignment, GDR_PAGE); /* whole pages are mapped: no other allocation in them */
     if (err != 0)
         return err;
     err = gdrcopy_map(a->gpu, align_up(a->size, GDR_PAGE), &a->cpu, &a->gdr);
@@ -112,7 +113,7 @@ static int place(struct doca_gpu_open *gpu, struct gpu_allocation *a, size_t ali
 {
     switch (mtype) {
     case DOCA_GPU_MEM_TYPE_GPU:
-        return alloc_device(gpu, a, alignment);
+        return alloc_device(gpu, a, alignment, 1);
     case DOCA_GPU_MEM_TYPE_GPU_CPU:
         return alloc_mapped(gpu, a, alignment);
     default:
