@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sleep policy. Idle for 50 us: sleep, 50 us at first, doubling to 1 ms. Our own CPU paths wake the thread by futex; a GPU
- * store to a register cannot, so 1 ms (and the timer's slack) is the worst case for a first doorbell after a rest. With
- * more than 512 registers naps grow to 4 ms: looking at thousands of cache lines each millisecond would be most of what
- * idle queues cost. Once a look has found a doorbell that nobody announced, they are 1 ms again, for as long as that
+ * store to a register cannot, so 1 ms (and the timer's slack) is the worst case for a first doorbell after a rest. From
+ * 2,048 register slots on naps grow, to 4 ms at most: looking at thousands of cache lines each millisecond would be most of
+ * what idle queues cost. Once a look has found a doorbell that nobody announced, they are 1 ms again, for as long as that
  * happens every second. While somebody else drives, the thread steps back: it sleeps in steps of 250 us and is not woken by
  * doorbells, since those are being looked at. A port without queues sleeps until it is woken.
  *
