@@ -12,6 +12,9 @@ json_t *info_choices(void);     /* seams, queue memory, SDK, softnic */
 json_t *info_doorbells(void);   /* each mode: usable, or why not */
 json_t *info_environment(void); /* all variables */
 
+/* A function of libsoftnic, which the library under us may have loaded out of our sight; NULL if it is not loaded. */
+void *info_softnic_symbol(const char *symbol);
+
 void info_print(const json_t *root, FILE *out);
 
 #endif

@@ -19,8 +19,7 @@ static void add_choice(json_t *choices, const char *key, const char *name, const
     json_object_set_new(choices, key, json_pack("{s:s, s:s}", "name", name ? name : "none", "why", why ? why : ""));
 }
 
-/* A function of libsoftnic, which the library under us may have loaded out of our sight; NULL if it is not loaded. */
-static void *softnic_symbol(const char *symbol)
+void *info_softnic_symbol(const char *symbol)
 {
     static const char *const names[] = {"libsoftnic.so", "libsoftnic.so.3", "libsoftnic.so.1", "libsoftnic.so.0"};
 
@@ -38,9 +37,9 @@ static void *softnic_symbol(const char *symbol)
 
 static void add_softnic(json_t *choices)
 {
-    uint64_t (*worst)(void) = (uint64_t(*)(void))softnic_symbol("softnic_worst_wake_ns");
-    const char *(*wire)(void) = (const char *(*)(void))softnic_symbol("softnic_wire_name");
-    const char *(*says)(void) = (const char *(*)(void))softnic_symbol("softnic_wire_says");
+    uint64_t (*worst)(void) = (uint64_t(*)(void))info_softnic_symbol("softnic_worst_wake_ns");
+    const char *(*wire)(void) = (const char *(*)(void))info_softnic_symbol("softnic_wire_name");
+    const char *(*says)(void) = (const char *(*)(void))info_softnic_symbol("softnic_wire_says");
     char text[96];
 
     if (worst)

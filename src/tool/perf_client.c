@@ -9,6 +9,7 @@
 
 #include <gdaki/info.h>
 
+#include "info.h"
 #include "perf_run.h"
 #include "report.h"
 #include "round.h"
@@ -232,7 +233,9 @@ static const char *wire_name(const struct client *c, const char *nic)
         return c->ep->local.link == 1 ? "RoCEv2" : "InfiniBand";
     if (c->options->role == PERF_LOCAL)
         return "in process";
-    return memcmp(c->ep->local.gid, c->remote->gid, 16) ? "network" : "shared memory";
+    const char *(*wire)(void) = (const char *(*)(void))info_softnic_symbol("softnic_wire_name");
+    const char *name = wire ? wire() : "shm";
+    return strcmp(name, "shm") ? name : "shared memory";
 }
 
 static void describe(struct client *c)
