@@ -133,7 +133,7 @@ static int open_nic(struct endpoint *ep)
     int count = 0;
 
     gdaki_nic_describe(&nic);
-    if (ep->options->pcap && strcmp(nic.name, "softnic"))
+    if (ep->options->pcap && strcmp(nic.name, "softnic") && strcmp(nic.name, "none"))
         return endpoint_fail(ep, TOOL_USAGE, -EOPNOTSUPP, "--pcap: only softnic shows its packets; the NIC back-end is %s",
                              nic.name);
     errno = 0;

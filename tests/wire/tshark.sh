@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tshark.sh CAPTURE_TEST VECTORS: captures of every operation kind, opened with Wireshark's command line. No packet may be
+# tshark.sh CAPTURE_TEST VECTORS [GDAKI]: captures of every operation kind, opened with Wireshark's command line. No packet may be
 # malformed, none may carry an expert note of warning or error, and what it reads in them is what was sent.
 set -u
 capture_test=$1
 vectors=$2
+gdaki=${3:-}
 if ! command -v tshark >/dev/null 2>&1 || ! command -v mergecap >/dev/null 2>&1; then
     echo "SKIP: tshark and mergecap are not installed (scripts/install-deps.sh wire-tests)"
     exit 77
@@ -13,6 +14,13 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$capture_test" "$work" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 rm -f "$work"/busy*.pcap # files without packets
+if [ -n "$gdaki" ]; then
+    for operation in put-bw write-bw get-bw signal-lat; do
+        "$gdaki" perf "$operation" --local -n 4 --warmup 1 --quiet --gpu-backend cpu --nic softnic \
+            --pcap "$work/perf-$operation.pcap" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+        [ "$(wc -c <"$work/perf-$operation.pcap")" -gt 300 ] || { echo "$operation: nothing was captured"; exit 1; }
+    done
+fi
 
 # Wireshark guesses what a SEND's payload might be, and may then find it malformed (any few bytes are an RPC-over-RDMA
 # header to it): of every SEND of whatever make.
