@@ -1,0 +1,26 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Random programs against the reference model (tests/property), with packets and doorbells tampered with below them: what the
+# transport repairs must not show in a single result.
+# usage: property.sh PATH/property
+export GDAKI_GPU=cpu GDAKI_NIC=softnic SOFTNIC_LOG=info
+failed=0
+
+# run PLAN FIRST-SEED SEEDS
+run() {
+    out=$(SOFTNIC_FAULTS=$1 SOFTNIC_FAULT_SEED=$2 "$property" "$2" "$3" 2>&1)
+    status=$?
+    echo "$out"
+    case $out in
+    *"faults injected: nothing"*) echo "FAILED: no fault was injected"; failed=1 ;;
+    *"faults injected: "*) ;;
+    *) echo "FAILED: the plan was not active"; failed=1 ;;
+    esac
+    [ $status -eq 0 ] || failed=1
+}
+
+property=$1
+run "dup:rate=0.05;reorder:rate=0.05;delay:us=50,rate=0.02;doorbell-merged:rate=0.1,hold=100us;nak:code=sequence,rate=0.01" 1 12
+run "drop:rate=0.001;lose-response:rate=0.002;corrupt:rate=0.001;dup:rate=0.05;reorder:rate=0.05" 101 5
+run "doorbell-delayed:us=100,rate=0.3;delay:us=30,kind=response,rate=0.1" 201 6
+exit $failed
