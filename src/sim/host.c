@@ -156,20 +156,29 @@ void sim_host_receive(struct sim_host *host, struct sim_packet *p)
     sim_host_run_soon(host);
 }
 
-/* Bugs on purpose: what a NIC that is wrong would do to memory. */
-static void plant(struct sim_host *host, struct sim_packet *p)
+/* The first packet of the only WRITE under way, in place: what is changed now, nothing repairs. */
+static bool is_placed(struct sim_end *end, const struct sn_burst *b)
+{
+    const struct sim_wr *wr = sim_end_wr(end->peer, end->peer->settled);
+    uint32_t offset = (uint32_t)b->va;
+
+    return b->kind == SN_KIND_WRITE && (b->flags & SN_BURST_FIRST) && b->length != 0 &&
+           end->peer->posted - end->peer->settled == 1 && wr->op <= SIM_OP_WRITE_IMM && wr->remote == offset &&
+           memcmp(end->mem + offset, b->iov[0].addr, b->length) == 0;
+}
+
+/* Bugs on purpose: what a NIC that is wrong would do to memory. The burst has just been executed. */
+static void plant(struct sim_host *host, const struct sn_burst *b)
 {
     struct sim *sim = host->sim;
-    struct sim_end *end = sim_host_find_end(host, p->header.dqpn);
-    bool is_atomic = p->header.kind >= SN_KIND_ATOMIC_CS && p->header.kind <= SN_KIND_ATOMIC_MASKED_FA;
+    struct sim_end *end = sim_host_find_end(host, b->dqpn);
+    bool is_atomic = b->kind >= SN_KIND_ATOMIC_CS && b->kind <= SN_KIND_ATOMIC_MASKED_FA;
 
     if (end == NULL || end->conn == NULL)
         return;
-    /* The only request under way, so that no later one repairs it. */
-    if (p->header.kind == SN_KIND_WRITE && p->header.length != 0 && !p->is_frame && end->peer->posted - end->peer->settled == 1 &&
-        sim_plant_now(sim, SIM_PLANT_MODIFY) && sim_packet_own(sim, p))
-        p->bytes->data[p->header.length / 2] ^= 0x20;
-    if (p->header.kind == SN_KIND_WRITE && sim_plant_now(sim, SIM_PLANT_STRAY))
+    if (is_placed(end, b) && sim_plant_now(sim, SIM_PLANT_MODIFY))
+        end->mem[(uint32_t)b->va + b->length / 2] ^= 0x20;
+    if (b->kind == SN_KIND_WRITE && sim_plant_now(sim, SIM_PLANT_STRAY))
         end->mem[end->at.rx - 1] ^= 1;
     if (is_atomic && sim_plant_now(sim, SIM_PLANT_REPEAT))
         *(uint64_t *)(void *)(end->mem + end->at.words + 8) += 1;
@@ -182,8 +191,6 @@ static void deliver(struct sim_host *host, struct sim_packet *p)
     struct sn_burst b;
 
     sim_capture_packet(sim, p, true);
-    if (sim->sc.plant != SIM_PLANT_NONE)
-        plant(host, p);
     if (p->is_frame) {
         enum sn_frame_verdict verdict =
             sn_frame_parse(p->bytes->data, p->bytes->length, SN_LAYER_ETHERNET, true, &b, &path);
@@ -200,6 +207,8 @@ static void deliver(struct sim_host *host, struct sim_packet *p)
     sim->r.delivered[b.kind % SIM_KINDS]++;
     sim_trace(sim, 0x8000000000000000ull | (uint64_t)host->number << 32 | b.kind, (uint64_t)b.psn << 32 | b.length);
     sn_nic_receive(host->nic, &b);
+    if (sim->sc.plant != SIM_PLANT_NONE)
+        plant(host, &b);
     sim_packet_free(sim, p);
 }
 

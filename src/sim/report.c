@@ -133,9 +133,9 @@ int sim_result_json(const struct sim_result *r, FILE *out)
     int ret;
 
     snprintf(hash, sizeof(hash), "%016" PRIx64, r->hash);
-    all = json_pack("{s:o,s:s,s:o,s:o,s:o,s:f,s:f,s:o,s:o}", "seed", number(r->seed), "trace_hash", hash, "virtual_ns",
-                    number(r->virtual_ns), "events", number(r->events), "peak_events", number(r->peak_events), "wall_s",
-                    r->wall_s, "goodput_bps", goodput(r), "nics", number(r->nics), "queue_pairs", number(r->queue_pairs));
+    all = json_pack("{s:o,s:s,s:o,s:o,s:o,s:f,s:f,s:f,s:f,s:o,s:o}", "seed", number(r->seed), "trace_hash", hash, "virtual_ns",
+                    number(r->virtual_ns), "events", number(r->events), "peak_events", number(r->peak_events), "create_s",
+                    r->create_s, "wall_s", r->wall_s, "cpu_s", r->cpu_s, "goodput_bps", goodput(r), "nics", number(r->nics), "queue_pairs", number(r->queue_pairs));
     if (all == NULL)
         return -EIO;
     json_object_set_new(all, "connections", number(r->connections));

@@ -61,6 +61,14 @@ bool sim_plant_now(struct sim *sim, enum sim_plant plant)
     return true;
 }
 
+static double seconds(clockid_t clock)
+{
+    struct timespec ts;
+
+    clock_gettime(clock, &ts);
+    return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
 /* ---- creation ------------------------------------------------------------------------------------------------------- */
 
 /* Each NIC's registers are a memory file of its own. */
@@ -141,6 +149,7 @@ static int create_parts(struct sim *sim, char *why)
 int sim_create(const struct sim_scenario *sc, struct sim **out, char *why)
 {
     struct sim *sim = calloc(1, sizeof(*sim));
+    double begin = seconds(CLOCK_MONOTONIC);
     int ret;
 
     if (sim == NULL) {
@@ -158,6 +167,7 @@ int sim_create(const struct sim_scenario *sc, struct sim **out, char *why)
         sim_destroy(sim);
         return ret;
     }
+    sim->r.create_s = seconds(CLOCK_MONOTONIC) - begin;
     *out = sim;
     return 0;
 }
@@ -256,17 +266,9 @@ static void summarize_latency(struct sim *sim)
     l->max = sim->latency[sim->latencies - 1];
 }
 
-static double seconds(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
-}
-
 int sim_run(struct sim *sim)
 {
-    double begin = seconds();
+    double begin = seconds(CLOCK_MONOTONIC), cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
 
     for (uint32_t i = 0; i < sim->lanes; i++)
         sim_lane_fill(sim, &sim->lane[i]);
@@ -283,7 +285,8 @@ int sim_run(struct sim *sim)
     sim->r.peak_events = sim->heap.peak;
     sim_trace(sim, sim->r.completed, sim->r.violations);
     summarize_latency(sim);
-    sim->r.wall_s = seconds() - begin;
+    sim->r.wall_s = seconds(CLOCK_MONOTONIC) - begin;
+    sim->r.cpu_s = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
     return sim->error;
 }
 

@@ -55,7 +55,8 @@ struct sim_result {
     struct sim_latency latency;
     uint64_t violations;
     char violation[SIM_VIOLATIONS_KEPT][SIM_VIOLATION_SIZE]; /* the first ones */
-    double wall_s;      /* of the run alone */
+    double wall_s, cpu_s; /* of the run alone: real time, and this process's on a CPU */
+    double create_s;       /* real time that sim_create took */
     uint64_t nics, queue_pairs; /* made */
 };
 

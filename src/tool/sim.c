@@ -179,8 +179,10 @@ static void print_cost(const struct sim_result *r)
     struct rusage use;
 
     getrusage(RUSAGE_SELF, &use);
-    printf("cost           %.3f s for %" PRIu64 " events (%" PRIu64 " at a time), %.0f ns a packet; %ld MiB resident at most\n", r->wall_s,
-           r->events, r->peak_events, r->packets == 0 ? 0 : r->wall_s * 1e9 / (double)r->packets, use.ru_maxrss / 1024);
+    printf("cost           %.3f s, %.3f s on the CPU, for %" PRIu64 " events (%" PRIu64 " at a time); %.0f ns of CPU a packet; "
+           "%ld MiB resident at most\n",
+           r->wall_s, r->cpu_s, r->events, r->peak_events, r->packets == 0 ? 0 : r->cpu_s * 1e9 / (double)r->packets,
+           use.ru_maxrss / 1024);
 }
 
 static int run_one(const struct options *o, const struct sim_scenario *sc)
@@ -224,6 +226,7 @@ static int run_seeds(const struct options *o, struct sim_scenario *sc)
         if (failed++ == 0)
             first_failed = o->has_random ? o->random + i : sc->seed;
         printf("seed %" PRIu64 ": %" PRIu64 " violations, the first: %s\n", r.seed, r.violations, r.violation[0]);
+        fflush(stdout);
     }
     if (!o->quiet)
         printf("%" PRIu64 " seeds, %" PRIu64 " failed; %" PRIu64 " requests completed, %" PRIu64 " packets, %.3f s\n", o->seeds, failed,
