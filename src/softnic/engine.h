@@ -34,6 +34,7 @@ enum {
     SN_HOT_UARS = 64,        /* registers looked at in each turn */
     SN_HOT_IDLE_TURNS = 2048,/* turns without a doorbell after which a register cools down */
     SN_RX_QUEUE_MAX = 1024,  /* bursts waiting behind a copy of the copy engine */
+    SN_RX_QUEUE_BYTES = 8 << 20, /* and their payload, where it had to be copied */
     SN_LOG_RING_MAX = 15, /* indices have 16 bits, and a full ring must differ from an empty one */
     SN_LOG_CQ_MAX = 22,
 };
@@ -255,6 +256,7 @@ struct sn_qp {
     uint32_t timer_una;      /* una when the timer was armed: the deadline moves lazily */
     struct sn_rx_burst *rx_first, **rx_last; /* the first waits for a copy, the others for it */
     uint32_t rx_count;
+    uint32_t rx_bytes;       /* of payload kept with them */
     uint32_t rx_phase;       /* copies that the burst in hand has behind it */
     int rx_error;            /* of the last of them */
     uint8_t grh[40];         /* of the datagram in hand */

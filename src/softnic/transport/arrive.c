@@ -54,13 +54,15 @@ static void enqueue(struct sn_qp *qp, const struct sn_burst *b, bool payload)
 {
     struct sn_rx_burst *r;
 
-    if (qp->rx_count >= SN_RX_QUEUE_MAX || (r = keep_burst(qp->port, b, payload)) == NULL)
+    if (qp->rx_count >= SN_RX_QUEUE_MAX || qp->rx_bytes >= SN_RX_QUEUE_BYTES ||
+        (r = keep_burst(qp->port, b, payload)) == NULL)
         return;
     if (qp->rx_first == NULL)
         qp->rx_last = &qp->rx_first;
     *qp->rx_last = r;
     qp->rx_last = &r->next;
     qp->rx_count++;
+    qp->rx_bytes += r->payload != NULL ? b->length : 0;
 }
 
 static bool execute(struct sn_qp *qp, const struct sn_burst *b)
@@ -85,6 +87,7 @@ static void pop(struct sn_qp *qp)
 
     qp->rx_first = r->next;
     qp->rx_count--;
+    qp->rx_bytes -= r->payload != NULL ? r->b.length : 0;
     free(r->payload);
     free(r);
 }
@@ -250,7 +253,7 @@ void sn_nic_receive(struct sn_nic *nic, const struct sn_burst *b)
 {
     struct sn_qp *qp = sn_qp_find(nic, b->dqpn);
 
-    if (nic->port->capture != NULL)
+    if (nic->port->capture != NULL && payload_adds_up(b))
         sn_port_capture_arrival(nic->port, qp, b);
     if (b->kind == SN_KIND_CNP) {
         notified(nic, qp, b);
