@@ -261,6 +261,18 @@ static const struct {
     {"cq-overrun:nth=1,qpn=@", SN_SYND_LOCAL_QP_OP, SN_VENDOR_CQ_OVERRUN, -1},
 };
 
+/* ns by which the timers allow a queue to have failed (9.9.2.1.1: a timeout is noticed within four of its value). */
+static uint64_t latest(const struct options *o, uint8_t syndrome)
+{
+    const uint64_t slack = 2000000; /* the test's own steps */
+
+    if (syndrome == SN_SYND_RETRY_EXCEEDED)
+        return 4 * (o->retry + 1u) * sn_ack_timeout_ns(o->ack_timeout) + slack;
+    if (syndrome == SN_SYND_RNR_EXCEEDED)
+        return (o->rnr_retry + 1u) * sn_rnr_ns(o->min_rnr) + slack;
+    return slack;
+}
+
 static void end_in_error(size_t i, enum op op)
 {
     struct options o = quick();
@@ -268,6 +280,7 @@ static void end_in_error(size_t i, enum op op)
     uint8_t syndrome, vendor;
     unsigned good, happened = 0;
     struct sn_qp_error error;
+    uint64_t begun;
 
     o.retry = 2;
     o.rnr_retry = 2;
@@ -276,9 +289,14 @@ static void end_in_error(size_t i, enum op op)
     for (uint32_t k = 0; k < MESSAGES; k++)
         post_one(&p, op, k);
     ring(&p.a);
+    begun = p.w.now;
     good = collect(&p, MESSAGES, &syndrome, &vendor);
     if (good != 0 || syndrome != fatal[i].syndrome || vendor != fatal[i].vendor)
         fail_msg("%s, %s: %u good, syndrome 0x%02x, vendor 0x%02x", fatal[i].plan, op_names[op], good, syndrome, vendor);
+    if (p.w.now - begun > latest(&o, syndrome))
+        fail_msg("%s, %s: the error came after %llu ns", fatal[i].plan, op_names[op], (unsigned long long)(p.w.now - begun));
+    if (syndrome == SN_SYND_RETRY_EXCEEDED) /* and not before every retry has had its time */
+        assert_true(p.w.now - begun >= (o.retry + 1u) * sn_ack_timeout_ns(o.ack_timeout));
     assert_int_equal(sn_qp_query(p.a.nic, p.a.qpn, NULL, NULL, NULL, &error), 0);
     assert_true(error.has_error && error.syndrome == syndrome && error.vendor_err_synd == vendor);
     assert_int_equal(end_state(&p.a), SN_QP_ERR);
