@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "host/dmabuf_notes.h"
 #include "host/sdk.h"
 
 #define GDR_PAGE 65536u /* GPU page: GDRCopy pins whole ones */
@@ -187,7 +188,6 @@ static int release(struct doca_gpu_open *gpu, struct gpu_allocation *a)
 
 doca_error_t doca_gpu_mem_free(doca_gpu_t *gpu, void *memptr_gpu)
 {
-    const struct gdaki_nic_ops *soft;
     struct gpu_allocation *a;
     int err;
 
@@ -199,9 +199,7 @@ doca_error_t doca_gpu_mem_free(doca_gpu_t *gpu, void *memptr_gpu)
     if (a == NULL)
         return HOST_ERR(DOCA_ERROR_INVALID_VALUE, "freeing %p on GPU %s: not an allocation of this handle", memptr_gpu,
                         gpu->open->bus_id);
-    soft = nic_softnic_if_loaded();
-    if (soft != NULL && soft->dmabuf_forget != NULL)
-        soft->dmabuf_forget(memptr_gpu);
+    dmabuf_notes_forget(memptr_gpu);
     err = release(gpu->open, a);
     free(a);
     if (err != 0)
@@ -212,7 +210,6 @@ doca_error_t doca_gpu_mem_free(doca_gpu_t *gpu, void *memptr_gpu)
 
 doca_error_t doca_gpu_get_dmabuf_fd(doca_gpu_t *gpu_dev, void *memptr_gpu, size_t size, int *dmabuf_fd)
 {
-    const struct gdaki_nic_ops *soft;
     struct doca_gpu_open *gpu;
     int fd = -1, err;
 
@@ -230,9 +227,7 @@ doca_error_t doca_gpu_get_dmabuf_fd(doca_gpu_t *gpu_dev, void *memptr_gpu, size_
     if (err != 0)
         return HOST_ERR(DOCA_ERROR_NOT_SUPPORTED, "exporting a DMA-BUF of %zu bytes at %p on GPU %s: %s", size, memptr_gpu,
                         gpu->bus_id, gpu->ops->last_error());
-    soft = nic_softnic_if_loaded();
-    if (soft != NULL && soft->dmabuf_note != NULL)
-        soft->dmabuf_note(fd, memptr_gpu, size);
+    dmabuf_notes_add(fd, memptr_gpu, size);
     *dmabuf_fd = fd;
     return DOCA_SUCCESS;
 }

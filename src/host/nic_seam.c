@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "gdaki/info.h"
+#include "host/dmabuf_notes.h"
 #include "host/env.h"
 #include "host/log.h"
 
@@ -236,6 +237,8 @@ static void load_softnic(void)
     lib = open_softnic(b->why, sizeof(b->why));
     if (lib != NULL)
         fill_softnic(lib);
+    if (b->usable)
+        dmabuf_notes_hand_over(&b->ops);
     atomic_store_explicit(&softnic_ready, b->usable, memory_order_release);
 }
 
