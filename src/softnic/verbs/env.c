@@ -14,7 +14,8 @@ static const struct softnic_env table[] = {
     {"SOFTNIC_DEVICES", "1", "number of devices, softnic0 and up (1..64)"},
     {"SOFTNIC_LINK", "eth", "link layer of all ports: eth (RoCEv2) or ib"},
     {"SOFTNIC_LOG", "error", "messages on stderr: off, error, warn, info or debug"},
-    {"SOFTNIC_WIRE", "shm", "how others are reached: shm (shared memory, this user and host), none, udp[:ADDRESS,...], packet:INTERFACE, "
+    {"SOFTNIC_WIRE", "shm",
+     "how others are reached: shm (shared memory, this user and host), none, udp[:ADDRESS,...], packet:INTERFACE, "
      "xdp:INTERFACE, tap:INTERFACE, dgram:LOCAL,REMOTE or pcap:FILE; see docs/wires.md"},
     {"SOFTNIC_SHM_RING", "1048576",
      "bytes of a shared-memory ring, per direction and peer: a power of two, 65536..67108864"},
@@ -72,7 +73,8 @@ int sv_config_read(struct sv_config *out)
         return -sv_refuse(EINVAL, "SOFTNIC_LOG=%s: expected off, error, warn, info or debug", value_of(LOG));
     sv_log_set_level((enum sv_level)level);
     if ((rc = read_number(DEVICES, 1, SV_MAX_DEVICES, &devices)) || (rc = read_choice(LINK, "eth", "ib", &eth)) ||
-        (rc = sv_wire_parse(value_of(WIRE), (unsigned)devices, &c.wire)) || (rc = read_number(RING, 65536, 67108864, &ring)) ||
+        (rc = sv_wire_parse(value_of(WIRE), (unsigned)devices, &c.wire)) ||
+        (rc = read_number(RING, 65536, 67108864, &ring)) ||
         (rc = read_choice(THREAD, "1", "0", &c.thread)) || (rc = read_number(SEED, 0, UINT64_MAX, &c.seed)) ||
         (rc = read_number(FAULT_SEED, 0, UINT64_MAX, &fault_seed)) ||
         (rc = sv_faults_configure(value_of(FAULTS), fault_seed)) || (rc = sv_capture_configure(value_of(PCAP))))
