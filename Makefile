@@ -74,7 +74,7 @@ aarch64: ## cross-build for 64-bit Arm; the unit tests run under qemu-user
 install: ## install below PREFIX (default /usr/local), with DESTDIR in front
 	@scripts/install-deps.sh --check build
 	@$(CONFIGURE) $(BUILD) -DCMAKE_INSTALL_PREFIX="$(PREFIX)" $(CMAKE_FLAGS)
-	@$(BUILD_IN) $(BUILD)
+	@$(BUILD_IN) $(BUILD) installed
 	@DESTDIR="$(DESTDIR)" cmake --install $(BUILD) >$(BUILD)/install.log || { cat $(BUILD)/install.log; exit 1; }
 	@echo "installed below $(DESTDIR)$(PREFIX); the list is $(BUILD)/install_manifest.txt"
 
