@@ -55,6 +55,8 @@ static int apply(struct sn_port *port)
     if (sn_port_has_faults(port))
         sn_port_fault_counts(port, &last);
     rc = sn_port_set_faults(port, c->active ? &c->plan : NULL, c->seed);
+    if (rc == 0)
+        last.held = 0; /* delivered */
     sn_port_unlock(port);
     sn_port_wake(port);
     return rc;
@@ -96,6 +98,7 @@ void sv_faults_stop(struct sn_port *port)
     if (active)
         sn_port_fault_counts(port, &last);
     sn_port_unlock(port);
+    last.held = 0; /* lost with the port */
     if (active)
         tell(&last);
     pthread_mutex_unlock(&lock);
