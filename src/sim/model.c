@@ -27,7 +27,8 @@ static void lay_out(const struct sim *sim, const struct sim_workload *w, struct 
 
     l->tx_size = area(&at, w->size_max + 64, &l->tx);
     area(&at, SIM_GUARD, &hole);
-    l->rx_size = area(&at, 2 * w->size_max + 64, &l->rx);
+    /* Room for WRITEs that overlap in part, where there is more than one. */
+    l->rx_size = area(&at, (w->messages == 1 ? 1 : 2) * w->size_max + 64, &l->rx);
     area(&at, 8 * SIM_WORDS, &l->words);
     area(&at, SIM_GUARD, &hole);
     l->read_size = area(&at, reads ? w->size_max + 64 : 0, &l->read);
