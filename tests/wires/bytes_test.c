@@ -81,8 +81,9 @@ static void move(struct end *e, struct end *peer)
 static void script(struct station *a, struct station *b, struct end *from, struct end *to)
 {
     static const uint32_t sizes[] = {0, 1, 8, 1023, 1024, 1025, 5000, 20000};
-    uint32_t key = end_key(to, to->mem, MEM_SIZE, IOVA,
-                           SN_ACCESS_LOCAL_WRITE | SN_ACCESS_REMOTE_WRITE | SN_ACCESS_REMOTE_READ | SN_ACCESS_REMOTE_ATOMIC);
+    const uint32_t rights =
+        SN_ACCESS_LOCAL_WRITE | SN_ACCESS_REMOTE_WRITE | SN_ACCESS_REMOTE_READ | SN_ACCESS_REMOTE_ATOMIC;
+    uint32_t key = end_key(to, to->mem, MEM_SIZE, IOVA, rights);
     move(from, to);
     move(to, from);
     fill(from->mem, MEM_SIZE, 1);
@@ -200,8 +201,8 @@ static void hidden_identification(void **state)
 {
     static uint8_t frame[SN_FRAME_MAX];
     struct sn_burst p = {.kind = SN_KIND_WRITE, .service = SN_SERVICE_RC, .flags = SN_BURST_FIRST | SN_BURST_LAST,
-                         .mtu = 3, .npackets = 1, .dqpn = 0x123456, .psn = 77, .pkey = 0xffff, .rkey = 9, .iov_count = 1,
-                         .udp_sport = SPORT};
+                         .mtu = 3, .npackets = 1, .dqpn = 0x123456, .psn = 77, .pkey = 0xffff, .rkey = 9,
+                         .iov_count = 1, .udp_sport = SPORT};
     uint8_t payload[1024];
     unsigned flips = 0, missed = 0;
     (void)state;

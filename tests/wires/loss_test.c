@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loss that the kernel makes (nftables, random drop of 1 and 5 %) under UDP sockets and packet sockets: every byte right,
- * every completion once, every atomic executed once (IBTA vol. 1, 9.7.5, 9.9.2). In a network namespace of our own.
+ * Loss that the kernel makes (nftables, random drop of 1 and 5 %) under UDP sockets and packet sockets: every byte
+ * right, every completion once, every atomic executed once (IBTA vol. 1, 9.7.5, 9.9.2). In a network namespace of our
+ * own.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,8 +30,8 @@ static unsigned long dropped(const char *interface)
 {
     char command[160];
     unsigned long packets = 0;
-    snprintf(command, sizeof(command), "nft list chain netdev loss_%s c | sed -n 's/.*counter packets \\([0-9]*\\).*/\\1/p'",
-             interface);
+    snprintf(command, sizeof(command),
+             "nft list chain netdev loss_%s c | sed -n 's/.*counter packets \\([0-9]*\\).*/\\1/p'", interface);
     FILE *f = popen(command, "r");
     if (f && fscanf(f, "%lu", &packets) != 1)
         packets = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Wires of whole Ethernet frames: datagram sockets everywhere; packet sockets on a veth pair and TAP interfaces on a bridge
- * in namespaces of our own where we may have them. Every operation at every path MTU, IPv4 and IPv6.
+ * Wires of whole Ethernet frames: datagram sockets everywhere; packet sockets on a veth pair and TAP interfaces on a
+ * bridge in namespaces of our own where we may have them. Every operation at every path MTU, IPv4 and IPv6.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A capture file as the far end: what a requester sent once is played to a responder of the same seed, which must end with
- * the same memory and the same last acknowledgement. Damaged frames in the file change nothing.
+ * A capture file as the far end: what a requester sent once is played to a responder of the same seed, which must end
+ * with the same memory and the same last acknowledgement. Damaged frames in the file change nothing.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several NICs of one host share an address on the UDP wire: a frame that the kernel gives to the wrong one is passed on,
- * and its receiver then has a socket for that source, so the next ones come straight. Payload behind the copy engine.
+ * Several NICs of one host share an address on the UDP wire: a frame that the kernel gives to the wrong one is passed
+ * on, and its receiver then has a socket for that source, so the next ones come straight. Payload behind the copy
+ * engine.
  */
 #include <stdlib.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ports with threads of their own: the wire's helper wakes a port that sleeps when frames arrive, and both drive it. The
- * test only posts, and waits for completions.
+ * Ports with threads of their own: the wire's helper wakes a port that sleeps when frames arrive, and both drive it.
+ * The test only posts, and waits for completions.
  */
 #include <sched.h>
 #include <stdatomic.h>

@@ -18,8 +18,8 @@ static const struct {
 } wires[] = {
     [SV_WIRE_SHM] = {"shm", "shared memory: processes of this user on this host"},
     [SV_WIRE_NONE] = {"none", "this process only"},
-    [SV_WIRE_UDP] = {"udp", "RoCEv2 in UDP sockets; over IPv4 a socket does not tell the identification that the invariant "
-                            "CRC covers, so 15 of its 32 bits are checked; over IPv6 all"},
+    [SV_WIRE_UDP] = {"udp", "RoCEv2 in UDP sockets; over IPv4 a socket does not tell the identification that the "
+                            "invariant CRC covers, so 15 of its 32 bits are checked; over IPv6 all"},
     [SV_WIRE_PACKET] = {"packet", "RoCEv2 frames on a network interface; the invariant CRC is checked"},
     [SV_WIRE_XDP] = {"xdp", "RoCEv2 frames on a network interface's queue 0; the invariant CRC is checked"},
     [SV_WIRE_TAP] = {"tap", "RoCEv2 frames through a TAP interface; the invariant CRC is checked"},

@@ -2,8 +2,8 @@
 /*
  * SOFTNIC_WIRE: which wire, where, and what addresses the device then has.
  *
- *   shm | none | udp[:ADDRESS,...] | packet:INTERFACE[,ADDRESS...] | xdp:INTERFACE[,ADDRESS...] | tap:INTERFACE[,ADDRESS...]
- *   dgram:LOCAL,REMOTE[,ADDRESS...] | pcap:FILE[,ADDRESS...]
+ *   shm | none | udp[:ADDRESS,...] | packet:INTERFACE[,ADDRESS...] | xdp:INTERFACE[,ADDRESS...]
+ *   tap:INTERFACE[,ADDRESS...] | dgram:LOCAL,REMOTE[,ADDRESS...] | pcap:FILE[,ADDRESS...]
  *
  * Beside addresses the raw wires take mac=xx:xx:xx:xx:xx:xx and mtu=N, pcap also record=FILE.
  */

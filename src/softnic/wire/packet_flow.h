@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much of a queue pair may be under way on a wire that drops what its receiver's buffer has no room for. RoCE itself
- * has no window; on Ethernet pause frames do this.
+ * How much of a queue pair may be under way on a wire that drops what its receiver's buffer has no room for. RoCE
+ * itself has no window; on Ethernet pause frames do this.
  *
  * The acknowledgements that arrive tell how far the peer is. A burst that would go beyond the window waits; there is
  * always an acknowledgement due then, since the last packet of every burst asks for one. A burst from before what was

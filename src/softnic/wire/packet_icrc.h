@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The invariant CRC of a frame whose IPv4 identification and don't-fragment bit are not known: a UDP socket does not tell
- * them, and the CRC covers them (annex A17.3.3).
+ * The invariant CRC of a frame whose IPv4 identification and don't-fragment bit are not known: a UDP socket does not
+ * tell them, and the CRC covers them (annex A17.3.3).
  *
- * A CRC is linear, so the difference between the CRC that a frame carries and the one computed for identification 0 says
- * which identification the sender must have used; if none of the 2^17 possibilities explains it, the frame is damaged.
- * Of 32 bits of protection 15 are left.
+ * A CRC is linear, so the difference between the CRC that a frame carries and the one computed for identification 0
+ * says which identification the sender must have used; if none of the 2^17 possibilities explains it, the frame is
+ * damaged. Of 32 bits of protection 15 are left.
  */
 #ifndef SOFTNIC_WIRE_PACKET_ICRC_H
 #define SOFTNIC_WIRE_PACKET_ICRC_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Process slots: several processes of one host may have the same address, and the top 8 bits of a QP number say which of
- * them owns it. A slot is taken by binding an abstract Unix datagram socket "softnic-packet/<uid>/<gid in hex>/<slot>" for
- * each GID, so it is free again when its process ends; a frame that landed in the wrong process is passed on through it.
+ * Process slots: several processes of one host may have the same address, and the top 8 bits of a QP number say which
+ * of them owns it. A slot is taken by binding an abstract Unix datagram socket "softnic-packet/<uid>/<gid in
+ * hex>/<slot>" for each GID, so it is free again when its process ends; a frame that landed in the wrong process is
+ * passed on through it.
  */
 #ifndef SOFTNIC_WIRE_PACKET_SLOT_H
 #define SOFTNIC_WIRE_PACKET_SLOT_H

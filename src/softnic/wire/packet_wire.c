@@ -208,8 +208,9 @@ static int fetch_payload(struct sn_packet_wire *w, const struct sn_burst *b, str
     }
     for (uint32_t i = 0; i < b->iov_count; i++) {
         const struct sn_iov *v = &b->iov[i];
-        int rc = v->length > b->length - at ? -EFAULT
-                                            : sn_mem_copy_now(w->wire.port, w->stage + at, v->addr, v->length, v->space);
+        int rc = -EFAULT;
+        if (v->length <= b->length - at)
+            rc = sn_mem_copy_now(w->wire.port, w->stage + at, v->addr, v->length, v->space);
         if (rc)
             return rc;
         at += v->length;

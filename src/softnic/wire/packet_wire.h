@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Wires that carry RoCEv2 frames: one core (packet_wire.c) that cuts bursts, builds and parses frames, finds the NIC and
- * counts, above a small backend that only moves frames: a UDP socket, a network interface, a TAP, a datagram socket, a
- * capture file.
+ * Wires that carry RoCEv2 frames: one core (packet_wire.c) that cuts bursts, builds and parses frames, finds the NIC
+ * and counts, above a small backend that only moves frames: a UDP socket, a network interface, a TAP, a datagram
+ * socket, a capture file.
  *
  * Everything of a wire is under its port's lock; sn_packet_wire_create and destroy are called without it.
  */
@@ -26,7 +26,7 @@ extern "C" {
 
 enum {
     SN_PACKET_MAX_FDS = 128, /* that a backend waits on */
-    SN_PACKET_RUN = 44,      /* frames of one size that may leave as one run (segmentation offload); 64 is Linux's limit */
+    SN_PACKET_RUN = 44,      /* frames of a run: one size, one call, segmentation offload; Linux takes 64 */
     SN_PACKET_RUN_BYTES = 61440,
 };
 
@@ -60,7 +60,7 @@ struct sn_backend_ops {
      * again; -EHOSTUNREACH: nobody is there. Raw backends leave it NULL and have a neighbour table (packet_neigh.h).
      */
     int (*address)(struct sn_backend *b, const struct sn_burst *burst, uint16_t *udp_sport);
-    /* Takes whole runs from the front; returns frames taken (0: no room now), or a negative errno: the first run is lost. */
+    /* Takes whole runs from the front; returns frames taken (0: no room now), or negative: the first run is lost. */
     int (*send)(struct sn_backend *b, const struct sn_frame_out *frames, unsigned count);
     /* At most `max` frames, 0 when there is none. */
     int (*receive)(struct sn_backend *b, struct sn_frame_in *frames, unsigned max);
@@ -68,7 +68,7 @@ struct sn_backend_ops {
     int (*pass_on)(struct sn_backend *b, const struct sn_frame_in *frame, uint8_t slot);
     /* A frame reached us through another process; the backend may see to it that the next ones come straight. */
     void (*passed_on)(struct sn_backend *b, const struct sn_frame_in *frame);
-    /* A NIC with these addresses and slot comes, or goes. NULL: nothing to do. Negative errno: `gid` cannot be had here. */
+    /* A NIC with these addresses and slot comes, or goes. NULL: nothing to do. Negative errno: not to be had here. */
     int (*bind)(struct sn_backend *b, const struct sn_slot *slot);
     void (*unbind)(struct sn_backend *b, const struct sn_slot *slot);
     void (*destroy)(struct sn_backend *b);
@@ -109,8 +109,8 @@ struct sn_packet_counters {
 int sn_packet_wire_create(struct sn_port *port, struct sn_backend *backend, bool passive, struct sn_wire **out);
 
 /*
- * Takes the first process slot that is free for all of a NIC's GIDs, and what the backend needs for them. -ENOSPC: no slot
- * is free. sn_packet_unbind: gives up the NIC whose first GID this is. Both without the port's lock.
+ * Takes the first process slot that is free for all of a NIC's GIDs, and what the backend needs for them. -ENOSPC: no
+ * slot is free. sn_packet_unbind: gives up the NIC whose first GID this is. Both without the port's lock.
  */
 int sn_packet_bind(struct sn_wire *wire, const uint8_t gid[][16], unsigned gid_count, uint8_t *slot);
 void sn_packet_unbind(struct sn_wire *wire, const uint8_t gid0[16]);

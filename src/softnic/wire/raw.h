@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Backends that carry whole Ethernet frames. All of them check the invariant CRC, find MAC addresses by ARP and neighbour
- * discovery where the QP's path has none, and serve one NIC.
+ * Backends that carry whole Ethernet frames. All of them check the invariant CRC, find MAC addresses by ARP and
+ * neighbour discovery where the QP's path has none, and serve one NIC.
  */
 #ifndef SOFTNIC_WIRE_RAW_H
 #define SOFTNIC_WIRE_RAW_H
@@ -14,16 +14,16 @@ extern "C" {
 
 /*
  * A packet socket on an interface that the kernel goes on using: it answers ARP, and gets to see our frames too, so a
- * deaf UDP socket on port 4791 of our addresses keeps it from answering them with "port unreachable". Needs CAP_NET_RAW.
- * MAC and MTU are the interface's.
+ * deaf UDP socket on port 4791 of our addresses keeps it from answering them with "port unreachable". Needs
+ * CAP_NET_RAW. MAC and MTU are the interface's.
  */
 int sn_afpacket_open(const char *interface, struct sn_backend **out);
 
 /*
- * AF_XDP in copy mode: UDP packets for port 4791 on the interface's queue 0 bypass the kernel's network stack, everything
- * else goes its way, and a packet socket as above has what arrives on other queues. Frames up to 3840 bytes (path MTU
- * 2048). Needs CAP_NET_ADMIN and CAP_BPF (CAP_SYS_ADMIN on old kernels). -EBUSY: the interface has a program, or another
- * process has the queue.
+ * AF_XDP in copy mode: UDP packets for port 4791 on the interface's queue 0 bypass the kernel's network stack,
+ * everything else goes its way, and a packet socket as above has what arrives on other queues. Frames up to 3840 bytes
+ * (path MTU 2048). Needs CAP_NET_ADMIN and CAP_BPF (CAP_SYS_ADMIN on old kernels). -EBUSY: the interface has a program,
+ * or another process has the queue.
  */
 int sn_xdp_open(const char *interface, struct sn_backend **out);
 enum { SN_XDP_MTU = 4096 - 256 - 14 };

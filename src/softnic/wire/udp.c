@@ -271,7 +271,9 @@ static uint32_t window_of(int fd, uint32_t before)
 {
     int bytes = 0;
     socklen_t size = sizeof(bytes);
-    uint32_t window = getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &size) || bytes < 4 ? LEAST_WINDOW : (uint32_t)bytes / 4;
+    uint32_t window = LEAST_WINDOW;
+    if (!getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &size) && bytes > 0)
+        window = (uint32_t)bytes / 4;
     window = window < LEAST_WINDOW ? LEAST_WINDOW : window > MOST_WINDOW ? MOST_WINDOW : window;
     return before && before < window ? before : window;
 }

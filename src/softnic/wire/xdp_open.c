@@ -45,7 +45,7 @@ static int put_in_map(int map, int socket)
 
 enum { R0, R1, R2, R3, R4, R5, R6 };
 
-/* UDP to port 4791 that is no later fragment goes to the socket of queue 0; all else, and other queues, to the kernel. */
+/* UDP to port 4791 that is no later fragment goes to the socket of queue 0; all else to the kernel. */
 static int load_program(int map)
 {
     const uint16_t ipv4 = htons(0x0800), ipv6 = htons(0x86dd), port = htons(SN_ROCE_PORT), offset = htons(0x1fff);
@@ -131,7 +131,8 @@ static int make_rings(struct xdp *x)
     struct xdp_mmap_offsets at;
     socklen_t bytes = sizeof(at);
     int rc;
-    if ((rc = set_size(x->fd, XDP_UMEM_FILL_RING, XSK_RX)) || (rc = set_size(x->fd, XDP_UMEM_COMPLETION_RING, XSK_TX)) ||
+    if ((rc = set_size(x->fd, XDP_UMEM_FILL_RING, XSK_RX)) ||
+        (rc = set_size(x->fd, XDP_UMEM_COMPLETION_RING, XSK_TX)) ||
         (rc = set_size(x->fd, XDP_RX_RING, XSK_RX)) || (rc = set_size(x->fd, XDP_TX_RING, XSK_TX)))
         return rc;
     if (getsockopt(x->fd, SOL_XDP, XDP_MMAP_OFFSETS, &at, &bytes))
