@@ -65,6 +65,8 @@ static void run(enum sn_service service, uint64_t seed, uint32_t drop, bool gpu)
     o.qkey = QKEY;
     o.psn = 0xfffff0;
     o.mtu = (uint8_t)(1 + seed % 5);
+    o.srq = seed & 4;
+    o.srq_linked = seed & 8;
     o.burst_bytes = 1;
     o.gpu = gpu ? &fake_gpu : NULL;
     o.gpu_data = gpu && (seed & 1);

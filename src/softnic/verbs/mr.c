@@ -205,7 +205,8 @@ static int fill_av(const struct sv_context *ctx, const struct ibv_ah_attr *attr,
     if (config->link == SN_LINK_ETHERNET && !attr->is_global)
         return sv_refuse(EINVAL, "ibv_create_ah: is_global = 0, but Ethernet ports are reached by GID only");
     av->stat_rate_sl = (uint8_t)(attr->static_rate << 4 | (attr->sl & 0xf));
-    av->rlid = htobe16(attr->dlid);
+    if (config->link == SN_LINK_INFINIBAND)
+        av->rlid = htobe16(attr->dlid); /* on Ethernet these bits are the UDP source port; 0 leaves it to the wire */
     if (!attr->is_global)
         return 0;
     if (attr->grh.sgid_index >= config->gid_count)
