@@ -146,6 +146,9 @@ static int complete(const char *text, struct sv_wire_choice *c)
         if (!c->gid_count)
             add_gid(c, loopback);
         for (unsigned i = 0; i < c->gid_count; i++) {
+            if (c->gid[i][0] == 0xfe && (c->gid[i][1] & 0xc0) == 0x80)
+                return -sv_refuse(EINVAL, "SOFTNIC_WIRE=%s: a link-local address is not the host's alone; packet: has it",
+                                  text);
             int m = sn_udp_mtu(c->gid[i]);
             if (m < 0)
                 return -sv_refuse(-m, "SOFTNIC_WIRE=%s: no interface of this host has address %u", text, i + 1);

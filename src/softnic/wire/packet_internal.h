@@ -31,6 +31,7 @@ struct sn_packet_wire {
     struct sn_flows flows;
     struct sn_wire_ops ops;
     bool asleep;
+    unsigned quiet; /* polls since something came or left */
     /* The helper thread. */
     int epoll, poke;
     bool helper_started;

@@ -15,6 +15,7 @@
 #include "softnic/wire/packet_icrc.h"
 #include "softnic/wire/packet_internal.h"
 
+enum { QUIET_POLLS = 512, QUIET_EVERY = 8 }; /* a wire that nobody uses is looked at in each eighth turn */
 enum { RECEIVE_BATCH = 64, OVERHEAD = 160 /* headers, pad and CRC of a frame, at most */ };
 #define BURST_BYTES 65536u   /* most payload of a burst: what one run of frames holds, about */
 #define STUCK_NS 100000000ull /* a kernel or peer that takes nothing for so long is a cut cable */
@@ -276,6 +277,7 @@ static int send_burst(struct sn_wire *wire, const struct sn_burst *burst)
             return -EHOSTUNREACH; /* could not be read: as packets that were never sent */
         burst = &w->fetched;
     }
+    w->quiet = 0;
     sn_cut_begin(&cut, burst);
     while (sn_cut_next(&cut, packet)) {
         packet->udp_sport = sport;
@@ -378,10 +380,13 @@ static int poll_wire(struct sn_wire *wire, unsigned budget)
     uint64_t bytes = 0;
     if (w->out_first < w->out_count)
         sn_packet_flush(w);
+    if (++w->quiet > QUIET_POLLS && w->quiet % QUIET_EVERY != 0 && !w->backend->look_all && !w->backend->more)
+        return 0;
     int n = w->backend->ops->receive(w->backend, in, budget < RECEIVE_BATCH ? budget : RECEIVE_BATCH);
     w->backend->look_all = false;
     if (n <= 0)
         return 0;
+    w->quiet = 0;
     for (int i = 0; i < n; i++) {
         bytes += in[i].length;
         deliver(w, &in[i]);
