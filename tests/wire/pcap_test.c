@@ -112,7 +112,7 @@ static void payload_elsewhere(void **state)
     sn_pcap_reader_close(reader);
 }
 
-enum { THREADS = 4, EACH = 500 };
+enum { THREADS = 4, EACH = 200 };
 
 static void *append(void *arg)
 {

@@ -12,8 +12,10 @@ static void add(struct vector *v, const struct sn_pcap_record *record, enum sn_l
     struct vector_frame *f;
     enum sn_frame_verdict verdict;
 
-    v->frame = realloc(v->frame, (v->count + 1) * sizeof(*v->frame));
-    assert_non_null(v->frame);
+    if ((v->count & (v->count - 1)) == 0) { /* full at every power of two */
+        v->frame = realloc(v->frame, (v->count == 0 ? 1 : 2 * v->count) * sizeof(*v->frame));
+        assert_non_null(v->frame);
+    }
     f = &v->frame[v->count++];
     f->bytes = malloc(record->captured != 0 ? record->captured : 1);
     assert_non_null(f->bytes);
