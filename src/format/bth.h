@@ -28,7 +28,7 @@ SN_FN int sn_aeth_is_rnr(uint8_t syndrome)
     return (syndrome & 0xe0u) == SN_AETH_RNR;
 }
 
-/* An ACK, an RNR NAK or a NAK of a code that a reliable connection has; 0x64 is of reliable datagrams (9.7.5.2, table 43). */
+/* An ACK, an RNR NAK or a NAK of a code that a reliable connection has; 0x64 is of reliable datagrams (9.7.5.2). */
 SN_FN int sn_aeth_is_known(uint8_t syndrome)
 {
     return sn_aeth_is_ack(syndrome) || sn_aeth_is_rnr(syndrome) ||

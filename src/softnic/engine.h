@@ -188,7 +188,7 @@ struct sn_tx {
     uint32_t reads;     /* outstanding reads and atomics */
     uint32_t drain;     /* SQD: entries before this one had begun, and go on */
     uint32_t unasked;   /* packets since the last that asked for an acknowledgement */
-    bool gap;           /* an answer that was skipped has been asked for again: what still comes of the old ones says nothing */
+    bool gap;           /* a skipped answer has been asked for again: those still under way say nothing new */
     bool stop;          /* an entry failed: fetch nothing more */
     bool rnr_wait, waiting_cq;
     bool unconnected;   /* the first WQE flushed ends in SN_FAULT_STATE */

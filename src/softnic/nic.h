@@ -94,7 +94,7 @@ enum sn_access { /* same values as IBV_ACCESS_* */
     SN_ACCESS_REMOTE_WRITE = 1 << 1,
     SN_ACCESS_REMOTE_READ = 1 << 2,
     SN_ACCESS_REMOTE_ATOMIC = 1 << 3,
-    /* Not one of verbs: a SEND with invalidate may end the key (as of a type 2 window). No memory region of verbs has it. */
+    /* Not one of verbs: a SEND with invalidate may end the key, as that of a type 2 window. No region of verbs has it. */
     SN_ACCESS_REMOTE_INVALIDATE = 1 << 30,
 };
 

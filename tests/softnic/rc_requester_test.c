@@ -263,7 +263,8 @@ static void test_late_answer_and_read(void **state)
 
     rig_open(&r, &o);
     struct wr nop = {.opcode = SN_OPCODE_NOP, .fm_ce_se = 8};
-    uint32_t a = post_write(&r, 8), n = post(&r.e, &nop), b = post_read(&r, 8), c = post_write(&r, 8), d = post_read(&r, 8);
+    uint32_t a = post_write(&r, 8), n = post(&r.e, &nop), b = post_read(&r, 8);
+    uint32_t c = post_write(&r, 8), d = post_read(&r, 8);
     rig_run(&r);
     skip_sent(&r);
     r.full = true;

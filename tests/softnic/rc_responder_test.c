@@ -79,7 +79,7 @@ static void test_send_in_packets(void **state)
     rig_close(&r);
 }
 
-/* A packet in the middle that asks is answered; a long message is, too, now and then, so that nobody times out (9.7.5.1.2). */
+/* A packet in the middle that asks is answered; a long message is, too, now and then: nobody times out (9.7.5.1). */
 static void test_acknowledgements(void **state)
 {
     struct options o = rc(PSN);
@@ -133,7 +133,7 @@ static void test_psn_regions(void **state)
         }
 }
 
-/* One NAK a gap: what follows is dropped in silence until the expected PSN comes; then a new gap has its own (9.7.5.2). */
+/* One NAK a gap: what follows is dropped in silence until the expected PSN comes; a new gap has its own (9.7.5.2). */
 static void test_one_nak_a_gap(void **state)
 {
     struct options o = rc(PSN);
@@ -265,7 +265,9 @@ static void test_access(void **state)
             enum sn_kind kinds[] = {SN_KIND_WRITE, SN_KIND_READ_REQUEST, SN_KIND_ATOMIC_FA};
             struct sn_burst b = rig_packet(&r, kinds[kind], ONLY, PSN);
             uint32_t weak = end_key(&r.e, r.e.mem, MEM_SIZE, (uintptr_t)r.e.mem, SN_ACCESS_LOCAL_WRITE), pdn, alien;
-            struct sn_mkey_attr attr = {.access = 0xf, .iova = (uintptr_t)r.e.mem, .span = {r.e.mem, MEM_SIZE, SN_SPACE_HOST}};
+            struct sn_mkey_attr attr = {.access = 0xf,
+                                        .iova = (uintptr_t)r.e.mem,
+                                        .span = {r.e.mem, MEM_SIZE, SN_SPACE_HOST}};
             assert_int_equal(sn_pd_create(r.e.nic, &pdn), 0);
             attr.pdn = pdn;
             assert_int_equal(sn_mkey_create(r.e.nic, &attr, &alien), 0);
@@ -349,7 +351,7 @@ static void test_atomic_alignment(void **state)
 
 /* ---- receives --------------------------------------------------------------------------------------------------- */
 
-/* No receive WQE: RNR NAK with the timer code of the queue pair; all 32 (9.7.5.2.8, table 45). Then the same PSN again. */
+/* No receive WQE: RNR NAK with the timer code of the queue pair; all 32 (9.7.5.2.8). Then the same PSN again. */
 static void test_rnr(void **state)
 {
     (void)state;
@@ -374,7 +376,7 @@ static void test_rnr(void **state)
     }
 }
 
-/* Too small a receive: invalid request, local length error (9.7.4.1.6, 9.9.3); a bad key in it: remote operational error. */
+/* Too small a receive: invalid request, local length error (9.7.4.1, 9.9.3); a bad key in it: remote operational error. */
 static void test_receive_errors(void **state)
 {
     (void)state;

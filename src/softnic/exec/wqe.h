@@ -234,7 +234,7 @@ SN_FN uint8_t sn_wqe_message(uint8_t opcode, uint8_t *op, uint8_t *has_imm)
     }
 }
 
-/* What a service has of the opcodes: unreliable ones answer nothing, and a datagram has no remote memory (10.8.2, table 71). */
+/* What a service has of the opcodes: unreliable ones answer nothing, and a datagram has no remote memory (10.8.2). */
 SN_FN int sn_wqe_service_has(unsigned service, uint8_t opcode)
 {
     switch (opcode) {

@@ -49,7 +49,7 @@ static const struct {
 };
 
 /*
- * A datagram queue pair has no peer, so of a connection's parameters only these count (10.3.1, tables of the modify verb);
+ * A datagram queue pair has no peer, so of a connection's parameters only these count (11.2.5.2);
  * the others may be in the mailbox and say nothing, as on the device. The path MTU may be left out.
  */
 static uint32_t required(const struct transition *t, enum sn_service service, uint64_t mtu)
@@ -65,7 +65,8 @@ static uint32_t optional(const struct transition *t, enum sn_service service)
 {
     if (service != SN_SERVICE_UD)
         return t->optional;
-    return (t->optional & (PRM_OPT_PKEY_INDEX | PRM_OPT_PRI_PORT)) | (t->opcode == PRM_OP_RST2INIT_QP ? 0 : PRM_OPT_Q_KEY);
+    return (t->optional & (PRM_OPT_PKEY_INDEX | PRM_OPT_PRI_PORT)) |
+           (t->opcode == PRM_OP_RST2INIT_QP ? 0 : PRM_OPT_Q_KEY);
 }
 
 static const struct transition *find_transition(uint16_t opcode)

@@ -200,7 +200,7 @@ static void drop(struct sn_nic *nic)
 
 enum { ECN_CE = 3, CNP_INTERVAL_NS = 50000 };
 
-/* A packet came marked: its sender is told, at most once in CNP_INTERVAL_NS a QP. A CNP that finds no room is not missed. */
+/* A packet came marked: its sender is told, once in CNP_INTERVAL_NS a QP. A CNP that finds no room is not missed. */
 static void notify(struct sn_qp *qp)
 {
     uint64_t now = sn_port_now(qp->port);

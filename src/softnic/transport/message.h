@@ -79,7 +79,9 @@ static inline bool sn_message_takes_wqe(const struct sn_burst *b)
 /* A receive WQE for the message, unless it has one. 0; -EAGAIN none posted; -ENOENT no receive queue; -EIO. */
 int sn_message_take_wqe(struct sn_qp *qp);
 
-/* Checks and places what is new. False: on its way, the burst comes again. *fault says what was wrong, then all is untouched. */
+/*
+ * Checks and places what is new. False: on its way, the burst comes again. *fault: what was wrong; nothing is touched then.
+ */
 bool sn_message_place(struct sn_qp *qp, const struct sn_burst *b, const struct sn_arrival *a, enum sn_fault *fault);
 
 /* The burst is done with: the message goes on, or ends in its CQE if it has one. The expected PSN is the caller's. */

@@ -74,7 +74,7 @@ static int check(const struct sn_qp_attr *a)
     int ret;
 
     if (a->service != SN_SERVICE_RC && a->service != SN_SERVICE_UC && a->service != SN_SERVICE_UD)
-        return sn_fail(-EOPNOTSUPP, create_what, NULL, 0, "RC, UC and UD (0, 1, 3) are modelled, not service", a->service);
+        return sn_fail(-EOPNOTSUPP, create_what, NULL, 0, "RC 0, UC 1 and UD 3 are modelled, not service", a->service);
     if (((uintptr_t)a->record.addr & 3) != 0 || (a->record.length != 0 && a->record.addr == NULL))
         return sn_fail(-EINVAL, create_what, NULL, 0, "doorbell record not aligned", (uintptr_t)a->record.addr);
     ret = check_sq(a);

@@ -5,7 +5,7 @@
 #include "softnic/engine.h"
 #include "softnic/exec/state.h"
 
-enum { ASK_INTERVAL = 64 /* packets of a long message after which an acknowledgement is asked for: else it would time out */ };
+enum { ASK_INTERVAL = 64 /* packets of a long message after which it asks for an acknowledgement, or it would time out */ };
 
 enum step {
     STEP_DONE,    /* the entry needs no more sending */
