@@ -333,6 +333,74 @@ static void a_flood_starves_nobody(void **state)
     close_setup(&s);
 }
 
+struct window_message { /* as shm_window.c has it */
+    uint64_t magic;
+    uint32_t slot, id;
+    uint64_t bytes;
+};
+
+/* Files that could be cut short under our reads, and messages that make no sense, end the connection. */
+static void bad_windows_close_the_connection(void **state)
+{
+    (void)state;
+    const struct window_message good = {.magic = 0x31776f646e6977ull, .id = 1, .bytes = 65536};
+    struct window_message m[6] = {good, good, good, good, good, good};
+    struct setup s;
+    open_setup(&s);
+    m[1].magic++;
+    m[2].slot = SHM_WINDOWS;
+    m[3].id = 0;
+    m[4].bytes = 65537; /* more than the file has */
+    m[5].bytes = 0;
+    for (size_t i = 0; i < sizeof(m) / sizeof(m[0]); i++) {
+        struct enemy e = befriend(&s);
+        int fd = memory(65536, i != 0); /* the first is good but for the seal */
+        say(e.fd, &m[i], sizeof(m[i]), fd);
+        close(fd);
+        if (!hung_up(e.fd))
+            fail_msg("window %zu was taken", i);
+        part(&e);
+        still_works(&s);
+    }
+    close_setup(&s);
+}
+
+/* References to windows that were never shown, and beyond the end of one that was: lost, and it is asked to send no more. */
+static void references_beyond_a_window(void **state)
+{
+    (void)state;
+    const struct window_message m = {.magic = 0x31776f646e6977ull, .id = 7, .bytes = 65536};
+    const struct shm_header h = {.kind = SN_KIND_WRITE, .mtu_service = 3, .flags = SHM_BY_REFERENCE | 3, .npackets = 16,
+                                 .length = 16384, .dmalen = 16384};
+    struct shm_header bad[] = {h, h, h, h, h};
+    struct setup s;
+    open_setup(&s);
+    bad[1].msn = 7;
+    bad[1].inlined = 65536 - 16383;
+    bad[2].msn = 7;
+    bad[2].inlined = UINT64_MAX - 8;
+    bad[3].msn = 8;
+    bad[4].msn = 0;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct softnic_stats before, after;
+        struct enemy e = befriend(&s);
+        int fd = memory(65536, true);
+        softnic_stats(&before, sizeof(before));
+        say(e.fd, &m, sizeof(m), fd);
+        close(fd);
+        bad[i].dqpn = s.q.qpn;
+        commit(&e, &bad[i]);
+        for (int turn = 0; turn < 10000000 && !atomic_load(&e.tx.shared->no_windows); turn++)
+            softnic_drive();
+        assert_int_equal(atomic_load(&e.tx.shared->no_windows), 1);
+        softnic_stats(&after, sizeof(after));
+        assert_int_equal(after.shm_bad_records, before.shm_bad_records);
+        part(&e);
+        still_works(&s);
+    }
+    close_setup(&s);
+}
+
 int main(int argc, char **argv)
 {
     setenv("SOFTNIC_LOG", "off", 1);
@@ -345,6 +413,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(bad_hellos),
         cmocka_unit_test(bad_records_close_the_connection),
         cmocka_unit_test(lies_do_no_harm),
+        cmocka_unit_test(bad_windows_close_the_connection),
+        cmocka_unit_test(references_beyond_a_window),
         cmocka_unit_test(silent_callers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
