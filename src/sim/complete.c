@@ -68,9 +68,14 @@ static void receive_ok(struct sim_end *end, const struct sn_cqe64 *c)
                                               [SIM_OP_SEND_IMM] = SN_CQE_RESP_SEND_IMM,
                                               [SIM_OP_WRITE_IMM] = SN_CQE_RESP_WR_IMM};
     uint64_t number = 0;
-    struct sim_wr *wr = meet(end->peer, &number);
+    struct sim_wr *wr;
 
     end->host->sim->r.receives++;
+    if (end->host->sim->sc.qp.service == SIM_UC) {
+        sim_unreliable_receive(end, c);
+        return;
+    }
+    wr = meet(end->peer, &number);
     if (wr == NULL) {
         complain(end, "receive number %llu completed, but its peer has sent no more than %llu requests", end->received,
             end->peer->posted);
@@ -116,18 +121,25 @@ static void receive_done(struct sim_end *end, const struct sn_cqe64 *c)
 
 /* ---- requests ------------------------------------------------------------------------------------------------------- */
 
-static void request_ok(struct sim_end *end, struct sim_wr *wr, uint64_t number)
+/* An acknowledgement tells that it has been executed: its receive has completed, and memory shows it. */
+static void request_has_effect(struct sim_end *end, struct sim_wr *wr, uint64_t number)
 {
-    struct sim_result *r = &end->host->sim->r;
-
-    if (end->failed)
-        complain(end, "request number %llu succeeded after one had failed with syndrome 0x%llx", number, end->syndrome);
     if (end->met <= number) {
         if (sim_op_receives(wr->op))
             complain(end, "request number %llu (operation %llu) succeeded, but its peer has received nothing", number, wr->op);
         end->met = number + 1;
     }
     sim_model_apply(end, wr, number);
+}
+
+static void request_ok(struct sim_end *end, struct sim_wr *wr, uint64_t number)
+{
+    struct sim_result *r = &end->host->sim->r;
+
+    if (end->failed)
+        complain(end, "request number %llu succeeded after one had failed with syndrome 0x%llx", number, end->syndrome);
+    if (end->host->sim->sc.qp.service == SIM_RC)
+        request_has_effect(end, wr, number);
     end->certain = number + 1;
     r->completed++;
     r->by_op[wr->op]++;

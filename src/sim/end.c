@@ -9,7 +9,7 @@
 
 struct sim_wr *sim_end_wr(struct sim_end *end, uint64_t number)
 {
-    return &end->wr[number & (end->host->sim->depth - 1)];
+    return &end->wr[number & (end->host->sim->wrs - 1)];
 }
 
 /* Addresses are no pointers, so that the same seed gives the same packets. */

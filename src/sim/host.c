@@ -156,15 +156,15 @@ void sim_host_receive(struct sim_host *host, struct sim_packet *p)
     sim_host_run_soon(host);
 }
 
-/* The first packet of the only WRITE under way, in place: what is changed now, nothing repairs. */
+/* The first packet of a WRITE, in place. On a reliable connection the only one under way: nothing repairs what is changed now. */
 static bool is_placed(struct sim_end *end, const struct sn_burst *b)
 {
     const struct sim_wr *wr = sim_end_wr(end->peer, end->peer->settled);
     uint32_t offset = (uint32_t)b->va;
+    bool alone = end->peer->posted - end->peer->settled == 1 && wr->op <= SIM_OP_WRITE_IMM && wr->remote == offset;
 
     return b->kind == SN_KIND_WRITE && (b->flags & SN_BURST_FIRST) && b->length != 0 &&
-           end->peer->posted - end->peer->settled == 1 && wr->op <= SIM_OP_WRITE_IMM && wr->remote == offset &&
-           memcmp(end->mem + offset, b->iov[0].addr, b->length) == 0;
+           (alone || b->service == SN_SERVICE_UC) && memcmp(end->mem + offset, b->iov[0].addr, b->length) == 0;
 }
 
 /* Bugs on purpose: what a NIC that is wrong would do to memory. The burst has just been executed. */

@@ -239,7 +239,7 @@ struct sim_end *sim_host_find_end(struct sim_host *host, uint32_t qpn)
 static int create_qp(struct sim_host *host, struct sim_end *end)
 {
     struct sim *sim = host->sim;
-    struct sn_qp_attr attr = {.service = SN_SERVICE_RC,
+    struct sn_qp_attr attr = {.service = sim->sc.qp.service == SIM_UC ? SN_SERVICE_UC : SN_SERVICE_RC,
                               .pdn = host->pdn,
                               .user_index = end->number,
                               .log_sq_size = log2_up(sim->depth),
@@ -267,7 +267,7 @@ static struct sim_end *make_end(struct sim_host *host)
     end->sq = zeroed((size_t)64 * sim->depth);
     end->rq = zeroed((size_t)32 * sim->receives);
     end->record = zeroed(64);
-    end->wr = calloc(sim->depth, sizeof(*end->wr));
+    end->wr = calloc(sim->wrs, sizeof(*end->wr));
     if (end->sq == NULL || end->rq == NULL || end->record == NULL || end->wr == NULL || create_qp(host, end) != 0) {
         free_end(end);
         *end = (struct sim_end){0};

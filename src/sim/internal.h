@@ -170,7 +170,7 @@ struct sim_end {
     size_t mem_room;
     struct sim_layout at;
     uint32_t lkey, rkey;
-    /* Requests are numbered; number n is in wr[n & (sim->depth - 1)] and, as each is one basic block, in that slot. */
+    /* Requests are numbered; each is one basic block. Of those sent unreliably all are kept. */
     struct sim_wr *wr;
     uint64_t goal, posted, settled; /* [settled, posted) have had no CQE */
     uint64_t certain;        /* all before have succeeded; [certain, settled) ended in errors */
@@ -179,6 +179,7 @@ struct sim_end {
     uint64_t shadow[SIM_WORDS]; /* the peer's words when all that is posted has been executed */
     bool failed, fence_next;
     uint8_t syndrome;
+    uint64_t seen;           /* service UC: all before have met a receive, or never will if order is kept */
     uint64_t received, receives_flushed; /* receive WQEs that have had their CQE */
     struct sim_rng rng;
 };
@@ -230,6 +231,8 @@ int sim_model_open(struct sim_end *end);
 void sim_model_apply(struct sim_end *end, const struct sim_wr *wr, uint64_t number); /* it has succeeded */
 void sim_model_receive(struct sim_end *end, const struct sim_wr *wr, uint64_t number); /* it has met its receive at `end` */
 void sim_model_check(struct sim_end *end); /* the connection is over */
+void sim_unreliable_receive(struct sim_end *end, const struct sn_cqe64 *cqe); /* unreliable.c: the receive that just completed */
+bool sim_unreliable_explains(struct sim_end *end, uint32_t at); /* a byte that something sent to it put there */
 
 /* ---- hosts (host.c) --------------------------------------------------------------------------------------------- */
 
@@ -296,7 +299,8 @@ struct sim {
     uint32_t lanes;
     struct sim_conn *free_conns;
     uint64_t conns_open, conns_made;
-    uint32_t depth, receives; /* the largest of all workloads, up to a power of two */
+    uint32_t depth, receives, wrs; /* the largest of all workloads, up to a power of two; wrs: of an end's requests kept */
+    bool disorder;           /* cables may deliver twice, or not in order */
     uint64_t last_close; /* ns */
     uint64_t stages;     /* made: numbers their random streams */
     struct sim_pool pool;

@@ -272,6 +272,7 @@ static const char *area_name(const struct sim_layout *l, uint32_t at)
 
 void sim_model_check(struct sim_end *end)
 {
+    bool unreliable = end->host->sim->sc.qp.service == SIM_UC;
     uint32_t wrong = 0, first = 0;
 
     if (end->peer->failed)
@@ -279,7 +280,7 @@ void sim_model_check(struct sim_end *end)
     if (memcmp(end->mem, end->model, end->at.size) == 0)
         return;
     for (uint32_t i = 0; i < end->at.size; i++) {
-        if (end->mem[i] == end->model[i] || (end->peer->failed && peer_explains(end, i)) ||
+        if (end->mem[i] == end->model[i] || (unreliable && sim_unreliable_explains(end, i)) || (end->peer->failed && peer_explains(end, i)) ||
             (end->failed && response_explains(end, i)))
             continue;
         first = wrong == 0 ? i : first;

@@ -24,6 +24,7 @@ enum {
     SIM_MAX_WORKLOADS = 16,
     SIM_MAX_DEPTH = 256,  /* WQEs outstanding on one queue pair */
     SIM_MAX_MESSAGE = 1 << 20,
+    SIM_MAX_UNRELIABLE = 1024, /* messages of an unreliable connection: all of them are remembered */
     SIM_WHY_SIZE = 320,
 };
 
@@ -97,7 +98,10 @@ struct sim_fault {
     uint64_t period, up;  /* flap: ns, and how much of it is up */
 };
 
+enum sim_service { SIM_RC = 0, SIM_UC = 1 };
+
 struct sim_qp_params {
+    enum sim_service service; /* of all queue pairs */
     uint64_t mtu;        /* bytes: 256..4096 */
     uint64_t timeout;    /* code 1..31: 4.096 us * 2^code */
     uint64_t retry, rnr_retry, min_rnr;

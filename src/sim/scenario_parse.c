@@ -298,6 +298,21 @@ static int check_shape(struct parser *p)
     }
 }
 
+/* What nobody answers cannot be read; and to know what may have arrived, all that was sent is remembered. */
+static int check_unreliable(struct parser *p)
+{
+    for (uint32_t i = 0; i < p->sc->workloads; i++) {
+        const struct sim_workload *w = &p->sc->workload[i];
+        for (unsigned op = SIM_OP_READ; op < SIM_OPS; op++)
+            if (w->mix[op] != 0)
+                return refuse(p, "key 'mix': '%s' needs service=rc", sim_op_name((enum sim_op)op));
+        if (w->messages > SIM_MAX_UNRELIABLE)
+            return refuse(p, "key 'messages': value '%llu': at most %d with service=uc", (unsigned long long)w->messages,
+                          SIM_MAX_UNRELIABLE);
+    }
+    return 0;
+}
+
 static int check_whole(struct parser *p)
 {
     struct sim_scenario *sc = p->sc;
@@ -311,6 +326,8 @@ static int check_whole(struct parser *p)
     for (uint32_t i = 0; i < sc->faults; i++)
         if (sc->fault[i].on.kind == SIM_ON_NICS && sc->fault[i].on.last >= sc->nics)
             return refuse(p, "a fault on nic%u: there are %u NICs", sc->fault[i].on.last, sc->nics);
+    if (sc->qp.service == SIM_UC)
+        return check_unreliable(p);
     return 0;
 }
 

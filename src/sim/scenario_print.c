@@ -11,6 +11,7 @@ static const char *const expects[] = {"all", "any", NULL};
 static const char *const plants[] = {"none", "modify", "stray", "repeat", "twice", "forget", "leak", NULL};
 static const char *const shapes[] = {"pair", "star", "chain", "fat-tree", "graph", NULL};
 static const char *const patterns[] = {"all-to-all", "pairs", "ring", "incast", "random", NULL};
+static const char *const services[] = {"rc", "uc", NULL};
 static const char *const kinds[] = {"drop", "duplicate", "corrupt", "delay", "down", "flap", "partition", NULL};
 static const char *const classes[] = {"any", "send", "write", "read-request", "read-response", "ack", "atomic", "atomic-ack", NULL};
 
@@ -39,6 +40,7 @@ static const struct sim_key cable_keys[] = {
 };
 
 static const struct sim_key qp_keys[] = {
+    {"service", SIM_VALUE_WORD, FIELD(sim_qp_params, service), 0, 0, services},
     {"mtu", SIM_VALUE_NUMBER, FIELD(sim_qp_params, mtu), 256, 4096, NULL},
     {"timeout", SIM_VALUE_NUMBER, FIELD(sim_qp_params, timeout), 1, 31, NULL},
     {"retry", SIM_VALUE_NUMBER, FIELD(sim_qp_params, retry), 0, 7, NULL},

@@ -100,6 +100,17 @@ static void draw_workload(struct sim_scenario *sc, struct sim_rng *rng)
     w->mix[sim_rng_below(rng, SIM_OPS)] += 1;
 }
 
+/* The same on unreliable connections, with what they can do. */
+static void make_unreliable(struct sim_scenario *sc)
+{
+    sc->qp.service = SIM_UC;
+    for (uint32_t i = 0; i < sc->workloads; i++) {
+        uint32_t *mix = sc->workload[i].mix;
+        memset(mix + SIM_OP_READ, 0, (SIM_OPS - SIM_OP_READ) * sizeof(mix[0]));
+        mix[SIM_OP_WRITE] += 1;
+    }
+}
+
 void sim_scenario_random(uint64_t seed, struct sim_scenario *sc)
 {
     struct sim_rng rng = sim_rng_stream(seed, 0x600000000ull);
@@ -115,4 +126,6 @@ void sim_scenario_random(uint64_t seed, struct sim_scenario *sc)
         draw_fault(sc, &rng);
     for (uint64_t n = sim_rng_between(&rng, 1, 2); n != 0; n--)
         draw_workload(sc, &rng);
+    if (one_in(&rng, 6))
+        make_unreliable(sc);
 }

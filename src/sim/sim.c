@@ -99,17 +99,32 @@ static uint32_t power_of_two(uint64_t n)
     return p;
 }
 
+/* Whether packets can arrive twice or not in order. */
+static bool may_disorder(const struct sim_scenario *sc)
+{
+    bool disorder = sc->spray;
+
+    for (uint32_t i = 0; i < sc->rules; i++)
+        disorder |= sc->rule[i].p.duplicate != 0 || sc->rule[i].p.reorder != 0;
+    for (uint32_t i = 0; i < sc->faults; i++)
+        disorder |= sc->fault[i].kind == SIM_FAULT_DUPLICATE || sc->fault[i].kind == SIM_FAULT_DELAY;
+    return disorder;
+}
+
 static void size_queues(struct sim *sim)
 {
-    uint64_t depth = 1, receives = 1;
+    uint64_t depth = 1, receives = 1, wrs = 1;
 
     for (uint32_t i = 0; i < sim->sc.workloads; i++) {
         const struct sim_workload *w = &sim->sc.workload[i];
         depth = w->depth > depth ? w->depth : depth;
         receives = w->receives > receives ? w->receives : receives;
+        wrs = sim->sc.qp.service == SIM_UC && w->messages > wrs ? w->messages : wrs;
     }
     sim->depth = power_of_two(depth);
     sim->receives = power_of_two(receives);
+    sim->wrs = power_of_two(wrs > depth ? wrs : depth);
+    sim->disorder = may_disorder(&sim->sc);
 }
 
 static int copy_scenario(struct sim *sim, const struct sim_scenario *sc)

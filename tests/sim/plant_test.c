@@ -16,19 +16,25 @@
 #define WORK "topology shape=star nics=3\nlink loss=0.01\n" \
     "workload pattern=all-to-all messages=60 size=100..3000 depth=2 mix=write:3,send:1,fetch-add:2,cmp-swap:1\n"
 
-static void run(const char *plant, unsigned nth, uint64_t seed, struct sim_result *r)
+static void run_with(const char *work, const char *plant, unsigned nth, uint64_t seed, struct sim_result *r)
 {
     char text[512], why[SIM_WHY_SIZE] = "";
     struct sim_scenario sc;
     struct sim *sim = NULL;
 
-    snprintf(text, sizeof(text), "run seed=%llu duration=1s plant=%s plant-nth=%u\n" WORK, (unsigned long long)seed, plant, nth);
+    snprintf(text, sizeof(text), "run seed=%llu duration=1s plant=%s plant-nth=%u\n%s", (unsigned long long)seed, plant, nth,
+             work);
     if (sim_scenario_parse("test", text, strlen(text), &sc, why) != 0 || sim_create(&sc, &sim, why) != 0)
         fail_msg("%s", why);
     assert_int_equal(sim_run(sim), 0);
     *r = *sim_get_result(sim);
     sim_destroy(sim);
     sim_scenario_free(&sc);
+}
+
+static void run(const char *plant, unsigned nth, uint64_t seed, struct sim_result *r)
+{
+    run_with(WORK, plant, nth, seed, r);
 }
 
 static bool reports(const struct sim_result *r, const char *what)
@@ -68,9 +74,31 @@ static void test_reported(void **state)
         }
 }
 
+/* The same for unreliable connections, whose checks are others. The last WRITE, so that no later one covers it. */
+static void test_reported_unreliable(void **state)
+{
+    static const struct {
+        const char *plant, *what;
+        unsigned nth;
+    } table[] = {{"modify", "differ from the model", 60}, {"stray", "a guard outside all regions", 5}, {"twice", "where", 5}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+        for (uint64_t seed = 1; seed <= 4; seed++) {
+            struct sim_result r;
+            run_with("qp service=uc\nworkload pattern=pairs messages=60 size=2000..3000 depth=2\n", table[i].plant, table[i].nth,
+                     seed, &r);
+            if (r.violations == 0 || !reports(&r, table[i].what))
+                fail_msg("seed %llu: '%s' was not reported (%llu violations, the first: %s)", (unsigned long long)seed,
+                         table[i].plant, (unsigned long long)r.violations, r.violation[0]);
+            run_with("qp service=uc\nworkload pattern=pairs messages=60 size=2000..3000 depth=2\n", "none", 1, seed, &r);
+            assert_int_equal(r.violations, 0);
+        }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_reported)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_reported), cmocka_unit_test(test_reported_unreliable)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -226,6 +226,31 @@ static void test_congestion(void **state)
     assert_true(r.queue_peak <= 20 * 1024);
 }
 
+/*
+ * Unreliable connections (9.8.2): nothing is lost on a good cable; on a bad one messages are missing, and no others are
+ * damaged; requesters are done either way, and nothing is answered.
+ */
+static void test_unreliable(void **state)
+{
+    struct sim_result r;
+
+    (void)state;
+    run_text("qp service=uc\nworkload pattern=pairs messages=200 both-ways=yes size=0..4K mix=send:1,send-imm:1 receives=200\n", &r);
+    expect_clean(&r);
+    assert_int_equal(r.receives, 400);
+    assert_int_equal(r.sent[SN_KIND_ACK], 0);
+    run_text("run mode=frames\nqp service=uc\nlink loss=3% corrupt=1%\n"
+             "workload pattern=pairs messages=400 both-ways=yes size=0..4K mix=send:2,send-imm:1,write-imm:1,write:1 receives=200\n",
+             &r);
+    expect_clean(&r);
+    assert_int_equal(r.completed, 800);
+    assert_true(r.receives > 300 && r.receives < r.by_op[SIM_OP_SEND] + r.by_op[SIM_OP_SEND_IMM] + r.by_op[SIM_OP_WRITE_IMM]);
+    run_text("qp service=uc psn=16777200\nlink loss=3% duplicate=5% reorder=5%\n"
+             "workload pattern=pairs messages=400 size=8..4K mix=send:2,send-imm:1,write-imm:1,write:1 receives=200\n",
+             &r);
+    expect_clean(&r);
+}
+
 /* ---- shapes ---------------------------------------------------------------------------------------------------------- */
 
 static void test_shapes(void **state)
@@ -298,7 +323,8 @@ int main(void)
         cmocka_unit_test(test_repeats),    cmocka_unit_test(test_modes),
         cmocka_unit_test(test_nth),        cmocka_unit_test(test_down),
         cmocka_unit_test(test_flap_and_partition), cmocka_unit_test(test_receiver_not_ready),
-        cmocka_unit_test(test_congestion), cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_congestion), cmocka_unit_test(test_unreliable),
+        cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_no_way),     cmocka_unit_test(test_physics),
         cmocka_unit_test(test_fat_tree),
     };

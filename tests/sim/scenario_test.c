@@ -70,6 +70,9 @@ static const struct {
     {"workload mix=write:1,write:2\n", "each operation once"},
     {"workload mix=writ\n", "'writ' is no operation"},
     {"workload mix=write:1,\n", "'' is no operation"},
+    {"qp service=ud\n" WORK, "expected rc or uc"},
+    {"qp service=uc\nworkload mix=read:1\n", "f: key 'mix': 'read' needs service=rc"},
+    {"qp service=uc\nworkload messages=1025\n", "at most 1024 with service=uc"},
     {"workload both-ways=1\n", "expected yes or no"},
     {"workload depth=257\n", "out of range, expected 1 to 256"},
 };
