@@ -336,6 +336,7 @@ int sn_udp_open(struct sn_backend **out)
     u->base.ops = &ops;
     u->base.runs = true;
     u->base.id_unknown = true;
+    u->used = UDP_MESSAGES;
     *out = &u->base;
     return 0;
 }

@@ -61,6 +61,7 @@ struct udp_backend {
     struct mmsghdr got[UDP_MESSAGES];
     struct iovec iov[UDP_MESSAGES];
     unsigned messages, current;
+    unsigned used; /* headers to be made ready again before the next call */
     size_t at;
     struct udp_rx from; /* the socket that they came through */
 };

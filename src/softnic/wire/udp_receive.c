@@ -7,7 +7,7 @@
 
 #include "softnic/wire/udp_internal.h"
 
-enum { HOT_POLLS = 1024, COLD_EVERY = 4 };
+enum { HOT_POLLS = 1024, COLD_EVERY = 16 };
 
 struct arrival { /* what the control messages say */
     uint16_t segment;
@@ -98,9 +98,10 @@ static bool next_frame(struct udp_backend *u, struct sn_frame_in *in)
     return false;
 }
 
+/* The kernel writes lengths into the headers that it used; the others are as they were. */
 static bool fetch(struct udp_backend *u, struct udp_rx *r)
 {
-    for (unsigned i = 0; i < UDP_MESSAGES; i++) {
+    for (unsigned i = 0; i < u->used; i++) {
         u->iov[i] = (struct iovec){u->buffer + (size_t)i * UDP_BUFFER, UDP_BUFFER};
         u->got[i].msg_hdr = (struct msghdr){.msg_name = &u->message[i].from,
                                             .msg_namelen = sizeof(u->message[i].from),
@@ -110,6 +111,7 @@ static bool fetch(struct udp_backend *u, struct udp_rx *r)
                                             .msg_controllen = sizeof(u->message[i].control.bytes)};
     }
     int n = recvmmsg(r->fd, u->got, UDP_MESSAGES, MSG_DONTWAIT, NULL);
+    u->used = n > 0 ? (unsigned)n : 1; /* the first may have been touched before an error */
     if (n <= 0)
         return false;
     r->heat = HOT_POLLS;
