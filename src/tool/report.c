@@ -42,6 +42,13 @@ static const char *mem_name(const struct perf_options *o)
     return parse_word_name(perf_mems, o->mem);
 }
 
+const char *report_faults(const struct report *r)
+{
+    const char *plan = getenv("SOFTNIC_FAULTS");
+
+    return plan && *plan && !strcmp(r->nic_backend, "softnic") ? plan : NULL;
+}
+
 void report_header(const struct report *r, FILE *out)
 {
     const struct perf_plan *p = &r->options->plan;
@@ -49,6 +56,8 @@ void report_header(const struct report *r, FILE *out)
     fprintf(out, "# gdaki perf %s\n", parse_word_name(perf_tests, p->test));
     fprintf(out, "# GPU: %s (%s)   NIC: %s (%s)   wire: %s   MTU: %u\n", r->gpu_backend, r->gpu_name, r->nic_backend,
             r->nic_name, r->wire, r->mtu);
+    if (report_faults(r))
+        fprintf(out, "# faults made on purpose at this end: %s\n", report_faults(r));
     fprintf(out, "# doorbell: %s   queues: %u x %u WQEs in %s memory, %s CQ   data: %s memory\n", r->handler, p->qps,
             p->depth, r->queue_mem, p->collapsed ? "collapsed" : "regular", mem_name(r->options));
     fprintf(out, "# kernel: %u block%s x %u thread%s, scope %s, sharing %s, window %u, inline %u%s\n", p->ctas,

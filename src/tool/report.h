@@ -36,6 +36,8 @@ const char *report_verdict_name(enum report_verdict verdict);
 /* What the latency columns mean for a test. */
 const char *report_latency_method(int test);
 
+/* The fault plan that softnic has at this end, or NULL: results under one are no measure of anything else. */
+const char *report_faults(const struct report *r);
 void report_header(const struct report *report, FILE *out);
 void report_row_print(const struct report *report, const struct report_row *row, FILE *out);
 void report_csv(const struct report *report, FILE *out);

@@ -56,6 +56,8 @@ int report_json(const struct report *r, FILE *out)
 
     if (!root)
         return -ENOMEM;
+    if (report_faults(r))
+        json_object_set_new(root, "faults", json_string(report_faults(r)));
     if (r->options->idle_ns)
         json_object_set_new(root, "idle_percent_of_a_core", json_real(r->idle_percent));
     if (r->options->idle_ns && r->options->floor)

@@ -72,7 +72,7 @@ static bool packet_matches(struct sn_faults *f, const struct sn_fault_rule *r, c
 
     if (!(r->kinds & kind) || !part_matches(r->part, b->flags))
         return false;
-    if (r->has_qpn && r->qpn != qp->qpn && r->qpn != qp->params.remote_qpn)
+    if (r->has_qpn && r->qpn != qp->qpn && r->qpn != b->dqpn && r->qpn != b->sqpn)
         return false;
     return sn_faults_in_window(f, r);
 }
