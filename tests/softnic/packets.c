@@ -72,6 +72,11 @@ static void move_up(struct rig *r)
                              .log_rra_max = o->log_rra};
 
     memcpy(p.path.dgid, r->peer_gid, 16);
+    p.path.hop_limit = 33;
+    p.path.flow_label = 0x12345;
+    p.path.udp_sport = 0xc0de;
+    p.path.dscp = 10;
+    p.path.rmac[5] = 7;
     for (int to = SN_QP_INIT; to <= SN_QP_RTS; to++)
         assert_int_equal(sn_qp_modify(r->e.nic, r->e.qpn, (enum sn_qp_state)to, &p, (1u << 18) - 1), 0);
 }

@@ -103,6 +103,31 @@ static void test_segmentation(void **state)
         }
 }
 
+/* Requests and answers carry what the address path says. */
+static void test_path(void **state)
+{
+    struct options o = rc(PSN);
+    struct rig r;
+    (void)state;
+
+    rig_open(&r, &o);
+    post_write(&r, 8);
+    rig_write(&r, ONLY | SN_BURST_ACKREQ, PSN, AT, 8, 8);
+    for (int k = 0; k < 2; k++) {
+        const struct sent *s = rig_out(&r);
+        assert_non_null(s);
+        assert_int_equal(s->b.tclass, 10 << 2); /* DSCP, and no ECN capability */
+        assert_int_equal(s->b.hop_limit, 33);
+        assert_int_equal(s->b.flow_label, 0x12345);
+        assert_int_equal(s->b.udp_sport, 0xc0de);
+        assert_int_equal(s->b.dmac[5], 7);
+        assert_int_equal(s->b.pkey, 0xffff);
+        assert_int_equal(s->b.sqpn, r.e.qpn);
+        assert_memory_equal(s->b.dgid, r.peer_gid, 16);
+    }
+    rig_close(&r);
+}
+
 /* A long message asks on its way, so that it does not time out before its end (9.7.2). */
 static void test_asks_on_the_way(void **state)
 {
@@ -714,6 +739,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_segmentation),
+        cmocka_unit_test(test_path),
         cmocka_unit_test(test_asks_on_the_way),
         cmocka_unit_test(test_coalesced),
         cmocka_unit_test(test_syndromes),

@@ -546,6 +546,21 @@ static void test_cnp(void **state)
     rig_close(&r);
 }
 
+/* A name for each counter, in order, each once. */
+static void test_counter_names(void **state)
+{
+    unsigned n = sizeof(struct sn_counters) / sizeof(uint64_t);
+    (void)state;
+
+    assert_string_equal(sn_counter_name(0), "rx_packets");
+    assert_string_equal(sn_counter_name(offsetof(struct sn_counters, duplicate_request) / 8), "duplicate_request");
+    assert_string_equal(sn_counter_name(n - 1), "rp_becn");
+    assert_null(sn_counter_name(n));
+    for (unsigned i = 0; i < n; i++)
+        for (unsigned k = 0; k < i; k++)
+            assert_string_not_equal(sn_counter_name(i), sn_counter_name(k));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -565,6 +580,7 @@ int main(void)
         cmocka_unit_test(test_not_for_us),
         cmocka_unit_test(test_ecn),
         cmocka_unit_test(test_cnp),
+        cmocka_unit_test(test_counter_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
