@@ -23,8 +23,8 @@ packages_of() {
         echo clang libclang-rt-dev ;;
     lint)
         echo shellcheck codespell ;;
-    wire-tests) # what Wireshark makes of our captures; without it that test is skipped
-        echo tshark ;;
+    wire-tests) # what Wireshark makes of our captures, interfaces and loss; without them those tests are skipped
+        echo tshark iproute2 nftables ;;
     newcomer)
         echo debootstrap git ;;
     *)
