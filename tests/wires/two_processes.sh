@@ -92,12 +92,12 @@ if ! lose va | nft -f - 2>/dev/null || ! lose vb | there nft -f - 2>/dev/null; t
     exit 77
 fi
 
-run udp udp:192.0.2.1 udp:192.0.2.2 192.0.2.2 put-bw -s 8,4096,65536 -n 100
+run udp udp:192.0.2.1 udp:192.0.2.2 192.0.2.2 put-bw -s 8,4096,65536 -n 50
 run udp-ipv6 udp:2001:db8::1 udp:2001:db8::2 192.0.2.2 get-bw -s 65536 -n 50
-run udp udp:192.0.2.1 udp:192.0.2.2 192.0.2.2 signal-lat -n 200
+run udp udp:192.0.2.1 udp:192.0.2.2 192.0.2.2 signal-lat -n 50
 run packet packet:va packet:vb 192.0.2.2 put-bw -s 8,65536 -n 100
-run udp-packet udp:192.0.2.1 packet:vb 192.0.2.2 put-bw -s 65536 -n 100
-run packet-udp packet:va udp:192.0.2.2 192.0.2.2 get-bw -s 65536 -n 100
+run udp-packet udp:192.0.2.1 packet:vb 192.0.2.2 put-bw -s 65536 -n 50
+run packet-udp packet:va udp:192.0.2.2 192.0.2.2 get-bw -s 65536 -n 50
 nft list chain netdev loss c | sed -n 's/.*counter packets \([0-9]*\).*/lost on the way there: \1/p'
 nft list chain netdev loss c | grep -q 'counter packets 0 ' && { echo "nothing was lost: no test of loss"; failed=1; }
 exit $failed
