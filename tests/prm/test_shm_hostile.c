@@ -226,7 +226,7 @@ static void lies_do_no_harm(void **state)
                                .sqpn = (uint32_t)(x >> 8) & 0xffffff,
                                .kind = (uint8_t)((x >> 16) % SN_KIND_COUNT),
                                .flags = (uint8_t)(x >> 24) & SN_BURST_FLAGS_ALL,
-                               .mtu_service = 3,
+                               .mtu_service = (uint8_t)(3 | (x >> 50 & 3) << 4), /* RC, UC, none, UD */
                                .psn = (uint32_t)(x >> 40) & 3,
                                .npackets = 1 + ((uint32_t)(x >> 30) & 1),
                                .length = (uint32_t)(x >> 33) % 100,
@@ -252,6 +252,43 @@ static void lies_do_no_harm(void **state)
         if (s.r.data[i] != 0x11)
             fail_msg("byte %zu was written", i);
     part(&e);
+    close_setup(&s);
+}
+
+/* Hellos with more descriptors than one, which is refused: none of the descriptors stays open. */
+static void too_many_descriptors(void **state)
+{
+    (void)state;
+    struct setup s;
+    open_setup(&s);
+    still_works(&s);
+    int before = rig_open_fds();
+    for (int i = 0; i < 50; i++) {
+        union {
+            struct cmsghdr align;
+            char bytes[CMSG_SPACE(8 * sizeof(int))];
+        } control = {0};
+        struct shm_hello h = honest();
+        struct iovec iov = {&h, sizeof(h)};
+        struct msghdr m = {
+            .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
+        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+        int fd = dial(&s), mine = memory(shm_region_bytes(RING), true);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(8 * sizeof(int));
+        for (size_t k = 0; k < 8; k++)
+            memcpy(CMSG_DATA(c) + k * sizeof(int), &mine, sizeof(int));
+        assert_int_equal(sendmsg(fd, &m, MSG_NOSIGNAL), (ssize_t)sizeof(h));
+        assert_true(hung_up(fd));
+        close(mine);
+        close(fd);
+    }
+    time_t end = time(NULL) + 20;
+    while (rig_open_fds() != before && time(NULL) < end)
+        sched_yield();
+    assert_int_equal(rig_open_fds(), before);
+    still_works(&s);
     close_setup(&s);
 }
 
@@ -416,6 +453,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(bad_windows_close_the_connection),
         cmocka_unit_test(references_beyond_a_window),
         cmocka_unit_test(silent_callers),
+        cmocka_unit_test(too_many_descriptors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
