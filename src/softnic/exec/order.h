@@ -158,6 +158,22 @@ static SN_UNJUDGED void sn_copy_unjudged(void *dst, const void *src, size_t leng
 #endif
 
 /*
+ * memmove, but for one case that some x86 processors are 10 to 20 times slower at: `rep movsb`, which the C library takes
+ * for lengths like these, where the destination lies up to 31 bytes beyond the source within a page. Short pieces avoid it.
+ */
+static inline void sn_move(uint8_t *d, const uint8_t *s, size_t length)
+{
+#if defined(__x86_64__)
+    const size_t piece = 1024, beyond = ((uintptr_t)d - (uintptr_t)s) & 4095;
+    if (length > 2 * piece && beyond - 1 < 31 && (uintptr_t)d - (uintptr_t)s >= length &&
+        (uintptr_t)s - (uintptr_t)d >= length)
+        for (; length > piece; length -= piece, d += piece, s += piece)
+            memcpy(d, s, piece);
+#endif
+    memmove(d, s, length);
+}
+
+/*
  * Moves payload in host memory, as a device would: ascending, and the last (up to 8) bytes not before the others, since
  * programs poll on the last byte of a message. Overlap is allowed. TSan does not see it, as it would not see a device;
  * what the bytes are ordered with is the CQE, or that last word.
@@ -182,7 +198,7 @@ static inline void sn_dma_copy(void *dst, const void *src, size_t length)
         uint64_t last;
         memcpy(&last, s + length - 8, 8);
         if (length > 8)
-            memmove(d, s, length - 8);
+            sn_move(d, s, length - 8);
         __atomic_store_n((uint64_t *)(void *)(d + length - 8), last, __ATOMIC_RELEASE);
     } else if (length == 4 && ((uintptr_t)d & 3) == 0) {
         uint32_t word;
@@ -190,7 +206,7 @@ static inline void sn_dma_copy(void *dst, const void *src, size_t length)
         __atomic_store_n((uint32_t *)(void *)d, word, __ATOMIC_RELEASE);
     } else if (length > 1) {
         uint8_t last = s[length - 1];
-        memmove(d, s, length - 1);
+        sn_move(d, s, length - 1);
         __atomic_store_n(d + length - 1, last, __ATOMIC_RELEASE);
     } else {
         __atomic_store_n(d, *s, __ATOMIC_RELEASE);
