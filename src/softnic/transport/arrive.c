@@ -40,7 +40,8 @@ static struct sn_rx_burst *keep_burst(struct sn_port *port, const struct sn_burs
         return NULL;
     }
     for (uint32_t i = 0; i < b->iov_count; i++) {
-        memcpy(at, b->iov[i].addr, b->iov[i].length);
+        if (b->iov[i].length != 0) /* an empty piece may be nowhere */
+            memcpy(at, b->iov[i].addr, b->iov[i].length);
         at += b->iov[i].length;
     }
     r->b.iov_count = 1;
