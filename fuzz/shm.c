@@ -111,9 +111,17 @@ static void record(struct fuzz_in *in)
         h.length %= 5000;
         h.dmalen = h.length;
         h.npackets = h.length == 0 ? 1 : (h.length + (128u << peer.w.mtu) - 1) >> (7 + peer.w.mtu);
+        if (h.kind != SN_KIND_SEND && h.kind != SN_KIND_WRITE && h.kind != SN_KIND_READ_RESPONSE)
+            h.length = 0;
+        if (h.kind >= SN_KIND_ATOMIC_CS && h.kind <= SN_KIND_ATOMIC_MASKED_FA) {
+            h.psn = (h.psn & 0xffffff) | 8u << 24;
+            h.npackets = 1;
+        }
     }
     uint64_t bytes = how & 32 ? (uint64_t)fuzz_u8(in) * 64 : shm_record_bytes(&h);
     commit(&h, bytes % RING, !(how & 64));
+    if (how & 4 && (h.psn & 0xffffff) == q->rcv_psn)
+        q->rcv_psn = (q->rcv_psn + h.npackets) & 0xffffff;
 }
 
 static void step(struct fuzz_in *in)
