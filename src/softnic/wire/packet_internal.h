@@ -9,6 +9,8 @@
 #include "softnic/wire/packet_neigh.h"
 #include "softnic/wire/packet_wire.h"
 
+enum { SN_HELD_ACKS = 16 };
+
 struct sn_packet_wire {
     struct sn_wire wire; /* first */
     struct sn_port *port; /* the same as in `wire`, for the helper thread: attaching writes that one */
@@ -25,6 +27,14 @@ struct sn_packet_wire {
     unsigned out_max, out_count, out_first;
     uint8_t *stage; /* payload that came through the copy engine */
     size_t stage_room;
+    /* Acknowledgements that wait one turn, for requests to go before them in the same call. */
+    struct sn_held_ack {
+        uint16_t udp_sport;
+        struct sn_frame_path path;
+        uint8_t burst[offsetof(struct sn_burst, iov)]; /* has no payload */
+    } ack[SN_HELD_ACKS];
+    unsigned acks;
+    bool acks_waited;
     uint32_t run_length; /* of the first frame of the last run; 0: it takes no more */
     uint64_t full_since; /* ns; 0: the backend takes frames */
     struct sn_burst packet, fetched; /* scratch */

@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "format/bth.h"
 #include "softnic/engine.h"
 #include "softnic/wire/cut.h"
 #include "softnic/wire/packet_icrc.h"
@@ -184,6 +185,55 @@ static void append(struct sn_packet_wire *w, struct sn_burst *p, struct sn_frame
     w->out_used += (size_t)n;
 }
 
+/* ---- acknowledgements that wait ---- */
+
+static bool is_plain_ack(const struct sn_burst *b)
+{
+    return b->kind == SN_KIND_ACK && b->service == SN_SERVICE_RC && sn_aeth_is_ack(b->syndrome);
+}
+
+static void append_acks(struct sn_packet_wire *w)
+{
+    for (unsigned i = 0; i < w->acks; i++) {
+        struct sn_held_ack *h = &w->ack[i];
+        if (w->out_count == w->out_max || w->out_used + OVERHEAD > w->out_room)
+            sn_packet_flush(w);
+        memcpy(&w->packet, h->burst, sizeof(h->burst));
+        w->packet.udp_sport = h->udp_sport;
+        if (w->out_count < w->out_max && w->out_used + OVERHEAD <= w->out_room)
+            append(w, &w->packet, &h->path);
+        else
+            sn_packet_add(&sn_packet_totals.lost, 1);
+    }
+    w->acks = 0;
+    w->acks_waited = false;
+}
+
+/* A later acknowledgement of the same queue pair says all that the earlier one did (9.7.5.1.2). */
+static bool hold_ack(struct sn_packet_wire *w, const struct sn_burst *b, uint16_t sport, const struct sn_frame_path *path)
+{
+    unsigned i = 0;
+    while (i < w->acks) {
+        struct sn_burst held;
+        memcpy(&held, w->ack[i].burst, sizeof(w->ack[i].burst));
+        if (held.sqpn == b->sqpn && held.dqpn == b->dqpn && !memcmp(held.dgid, b->dgid, 16))
+            break;
+        i++;
+    }
+    if (i == SN_HELD_ACKS)
+        return false;
+    w->acks += i == w->acks;
+    w->ack[i].udp_sport = sport;
+    w->ack[i].path = *path;
+    memcpy(w->ack[i].burst, b, sizeof(w->ack[i].burst));
+    return true;
+}
+
+static bool is_request(const struct sn_burst *b)
+{
+    return b->kind != SN_KIND_ACK && b->kind != SN_KIND_READ_RESPONSE && b->kind != SN_KIND_ATOMIC_ACK;
+}
+
 static uint32_t packets_of(const struct sn_burst *b)
 {
     uint32_t mtu = 128u << b->mtu;
@@ -278,6 +328,10 @@ static int send_burst(struct sn_wire *wire, const struct sn_burst *burst)
         burst = &w->fetched;
     }
     w->quiet = 0;
+    if (is_plain_ack(burst) && hold_ack(w, burst, sport, &path))
+        return 0;
+    if (w->acks && !is_request(burst))
+        append_acks(w); /* answers keep their order */
     sn_cut_begin(&cut, burst);
     while (sn_cut_next(&cut, packet)) {
         packet->udp_sport = sport;
@@ -399,6 +453,12 @@ static int poll_wire(struct sn_wire *wire, unsigned budget)
 static void flush_wire(struct sn_wire *wire)
 {
     struct sn_packet_wire *w = own(wire);
+    if (w->acks && w->out_first == w->out_count && !w->acks_waited) {
+        w->acks_waited = true;
+        return;
+    }
+    if (w->acks)
+        append_acks(w);
     if (w->out_first < w->out_count)
         sn_packet_flush(w);
 }
@@ -408,7 +468,7 @@ static bool pending(struct sn_wire *wire)
     struct sn_packet_wire *w = own(wire);
     struct sn_backend *b = w->backend;
     struct pollfd p[SN_PACKET_MAX_FDS];
-    if (w->out_first < w->out_count || b->more)
+    if (w->out_first < w->out_count || w->acks || b->more)
         return true;
     for (unsigned i = 0; i < b->fds; i++)
         p[i] = (struct pollfd){.fd = b->fd[i], .events = POLLIN};
