@@ -38,9 +38,10 @@ static struct sim_conn *conn_new(struct sim *sim)
 
     if (conn != NULL) {
         sim->free_conns = conn->next;
-        memset(conn, 0, sizeof(*conn));
-    } else {
-        conn = calloc(1, sizeof(*conn));
+        memset(&conn->next, 0, sizeof(*conn) - offsetof(struct sim_conn, next));
+    } else if ((conn = calloc(1, sizeof(*conn))) != NULL) {
+        conn->older = sim->all_conns;
+        sim->all_conns = conn;
     }
     if (conn == NULL)
         sim->error = -ENOMEM;

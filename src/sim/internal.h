@@ -28,6 +28,7 @@ struct sim_conn;
 
 struct sim_bytes { /* payload or frame; counted references, never changed while shared */
     struct sim_bytes *next; /* in the pool */
+    struct sim_bytes *older; /* all that there are */
     uint32_t refs, length;
     uint8_t room;           /* log2 */
     uint8_t data[];
@@ -36,6 +37,7 @@ struct sim_bytes { /* payload or frame; counted references, never changed while 
 #define SIM_HEADER_SIZE offsetof(struct sn_burst, iov_count)
 
 struct sim_packet {
+    struct sim_packet *older; /* all that there are; never cleared */
     struct sim_packet *next;
     struct sim_conn *conn;
     struct sim_link *link;  /* that it is on */
@@ -46,12 +48,14 @@ struct sim_packet {
     uint32_t flow;          /* hash that chooses among equal paths */
     uint16_t ip_id;
     bool is_frame;          /* bytes is a whole Ethernet frame */
-    struct sn_burst header; /* iov is not used, so only SIM_HEADER_SIZE bytes are there */
+    struct sn_burst header; /* its first SIM_HEADER_SIZE bytes; the payload is in `bytes` */
 };
 
 struct sim_pool {
     struct sim_packet *packets;
     struct sim_bytes *bytes[16]; /* by log2 of the size */
+    struct sim_packet *all_packets; /* in use or not: a run that is broken off leaves some in use */
+    struct sim_bytes *all_bytes;
     uint64_t packets_out, bytes_out;
 };
 
@@ -185,7 +189,8 @@ struct sim_end {
 };
 
 struct sim_conn {
-    struct sim_conn *next;   /* waiting for ends */
+    struct sim_conn *older;  /* all that there are; never cleared */
+    struct sim_conn *next;   /* waiting for ends, or free */
     const struct sim_workload *workload;
     struct sim_lane *lane;
     uint64_t serial;
@@ -297,7 +302,7 @@ struct sim {
     struct sim_fault_state *fault;
     struct sim_lane *lane;
     uint32_t lanes;
-    struct sim_conn *free_conns;
+    struct sim_conn *free_conns, *all_conns;
     uint64_t conns_open, conns_made;
     uint32_t depth, receives, wrs; /* the largest of all workloads, up to a power of two; wrs: of an end's requests kept */
     bool disorder;           /* cables may deliver twice, or not in order */

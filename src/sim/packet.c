@@ -17,13 +17,15 @@ struct sim_packet *sim_packet_new(struct sim *sim)
     if (p != NULL) {
         sim->pool.packets = p->next;
     } else {
-        p = malloc(offsetof(struct sim_packet, header) + SIM_HEADER_SIZE);
+        p = malloc(sizeof(*p)); /* of the header's gather list nothing is ever touched */
         if (p == NULL) {
             sim->error = -ENOMEM;
             return NULL;
         }
+        p->older = sim->pool.all_packets;
+        sim->pool.all_packets = p;
     }
-    memset(p, 0, offsetof(struct sim_packet, header));
+    memset(&p->next, 0, offsetof(struct sim_packet, header) - offsetof(struct sim_packet, next));
     sim->pool.packets_out++;
     return p;
 }
@@ -34,7 +36,7 @@ struct sim_packet *sim_packet_clone(struct sim *sim, const struct sim_packet *p)
 
     if (q == NULL)
         return NULL;
-    memcpy(q, p, offsetof(struct sim_packet, header) + SIM_HEADER_SIZE);
+    memcpy(&q->next, &p->next, offsetof(struct sim_packet, header) + SIM_HEADER_SIZE - offsetof(struct sim_packet, next));
     q->next = NULL;
     if (q->bytes != NULL)
         q->bytes->refs++;
@@ -51,11 +53,14 @@ struct sim_bytes *sim_bytes_new(struct sim *sim, uint32_t length)
     while (length > 1u << room)
         room++;
     bytes = room <= LARGEST ? sim->pool.bytes[room] : NULL;
-    if (bytes != NULL)
+    if (bytes != NULL) {
         sim->pool.bytes[room] = bytes->next;
-    else if (room > LARGEST || (bytes = malloc(sizeof(*bytes) + ((size_t)1 << room))) == NULL) {
+    } else if (room > LARGEST || (bytes = malloc(sizeof(*bytes) + ((size_t)1 << room))) == NULL) {
         sim->error = -ENOMEM;
         return NULL;
+    } else {
+        bytes->older = sim->pool.all_bytes;
+        sim->pool.all_bytes = bytes;
     }
     bytes->refs = 1;
     bytes->length = length;
@@ -87,17 +92,16 @@ void sim_packet_free(struct sim *sim, struct sim_packet *p)
 
 void sim_pool_free(struct sim_pool *pool)
 {
-    while (pool->packets != NULL) {
-        struct sim_packet *p = pool->packets;
-        pool->packets = p->next;
+    while (pool->all_packets != NULL) {
+        struct sim_packet *p = pool->all_packets;
+        pool->all_packets = p->older;
         free(p);
     }
-    for (unsigned i = 0; i < sizeof(pool->bytes) / sizeof(pool->bytes[0]); i++)
-        while (pool->bytes[i] != NULL) {
-            struct sim_bytes *bytes = pool->bytes[i];
-            pool->bytes[i] = bytes->next;
-            free(bytes);
-        }
+    while (pool->all_bytes != NULL) {
+        struct sim_bytes *bytes = pool->all_bytes;
+        pool->all_bytes = bytes->older;
+        free(bytes);
+    }
 }
 
 /* ---- forms ------------------------------------------------------------------------------------------------------ */

@@ -321,9 +321,9 @@ void sim_destroy(struct sim *sim)
     sim_network_free(sim);
     sim_heap_free(&sim->heap);
     sim_pool_free(&sim->pool);
-    while (sim->free_conns != NULL) {
-        struct sim_conn *conn = sim->free_conns;
-        sim->free_conns = conn->next;
+    while (sim->all_conns != NULL) {
+        struct sim_conn *conn = sim->all_conns;
+        sim->all_conns = conn->older;
         free(conn);
     }
     free(sim->host);
