@@ -68,11 +68,11 @@ GDAKI_DEV_INLINE void gdaki_count(struct doca_gpu_dev_verbs_qp *qp, uint64_t las
     uint32_t max_index = (uint32_t)(last + qp->cq_sq.cqe_rsvd), cqn = qp->cq_sq.cq_num;
     (void)gdaki_post<resource_sharing_mode, nic_handler>(
         companion_qp, 2, code_opt,
-        [=](const auto *fixed, auto *slot, uint64_t index, uint64_t k) {
+        [=](struct doca_gpu_dev_verbs_wqe *slot, uint64_t index, uint64_t k) {
             if (k == 0)
-                gdaki_make_wait(fixed, slot, index, max_index, cqn);
+                gdaki_make_wait(companion_qp, slot, index, max_index, cqn);
             else
-                gdaki_make_fetch_add(fixed, slot, index, counter_raddr, counter_laddr, counter_val);
+                gdaki_make_fetch_add(companion_qp, slot, index, counter_raddr, counter_laddr, counter_val);
         },
         qp);
 }

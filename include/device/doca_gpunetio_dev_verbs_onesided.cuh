@@ -24,8 +24,8 @@ GDAKI_DEV uint64_t gdaki_put(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_d
                              struct doca_gpu_dev_verbs_addr laddr, size_t size, uint32_t code_opt)
 {
     return gdaki_post_at<resource_sharing_mode, nic_handler, exec_scope>(
-        qp, gdaki_pieces(size), code_opt, [=](const auto *fixed, auto *slot, uint64_t index, uint64_t k) {
-            gdaki_make_piece(fixed, slot, index, k, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, raddr, laddr, size);
+        qp, gdaki_pieces(size), code_opt, [=](struct doca_gpu_dev_verbs_wqe *slot, uint64_t index, uint64_t k) {
+            gdaki_make_piece(qp, slot, index, k, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, raddr, laddr, size);
         });
 }
 
@@ -34,8 +34,8 @@ GDAKI_DEV uint64_t gdaki_p(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev
                            uint32_t code_opt)
 {
     return gdaki_post_at<resource_sharing_mode, nic_handler, exec_scope>(
-        qp, 1, code_opt, [=](const auto *fixed, auto *slot, uint64_t index, uint64_t) {
-            gdaki_make_inline<T>(fixed, slot, index, raddr, value);
+        qp, 1, code_opt, [=](struct doca_gpu_dev_verbs_wqe *slot, uint64_t index, uint64_t) {
+            gdaki_make_inline<T>(qp, slot, index, raddr, value);
         });
 }
 
@@ -48,11 +48,11 @@ GDAKI_DEV uint64_t gdaki_put_signal(struct doca_gpu_dev_verbs_qp *qp, struct doc
     static_assert(sig_op == DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD, "signals can only add");
     uint64_t pieces = gdaki_pieces(size);
     return gdaki_post_at<resource_sharing_mode, nic_handler, exec_scope>(
-        qp, pieces + 1, code_opt, [=](const auto *fixed, auto *slot, uint64_t index, uint64_t k) {
+        qp, pieces + 1, code_opt, [=](struct doca_gpu_dev_verbs_wqe *slot, uint64_t index, uint64_t k) {
             if (k < pieces)
-                gdaki_make_piece(fixed, slot, index, k, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, raddr, laddr, size);
+                gdaki_make_piece(qp, slot, index, k, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_WRITE, raddr, laddr, size);
             else
-                gdaki_make_fetch_add(fixed, slot, index, sig_raddr, sig_laddr, sig_val);
+                gdaki_make_fetch_add(qp, slot, index, sig_raddr, sig_laddr, sig_val);
         });
 }
 
@@ -62,8 +62,8 @@ GDAKI_DEV uint64_t gdaki_signal(struct doca_gpu_dev_verbs_qp *qp, struct doca_gp
 {
     static_assert(sig_op == DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD, "signals can only add");
     return gdaki_post_at<resource_sharing_mode, nic_handler, exec_scope>(
-        qp, 1, code_opt, [=](const auto *fixed, auto *slot, uint64_t index, uint64_t) {
-            gdaki_make_fetch_add(fixed, slot, index, sig_raddr, sig_laddr, sig_val);
+        qp, 1, code_opt, [=](struct doca_gpu_dev_verbs_wqe *slot, uint64_t index, uint64_t) {
+            gdaki_make_fetch_add(qp, slot, index, sig_raddr, sig_laddr, sig_val);
         });
 }
 
@@ -199,11 +199,11 @@ GDAKI_DEV void doca_gpu_dev_verbs_p_signal(struct doca_gpu_dev_verbs_qp *qp, str
 {
     static_assert(sig_op == DOCA_GPUNETIO_VERBS_SIGNAL_OP_ADD, "signals can only add");
     *out_ticket = gdaki_post<resource_sharing_mode, nic_handler>(
-        qp, 2, code_opt, [=](const auto *fixed, auto *slot, uint64_t index, uint64_t k) {
+        qp, 2, code_opt, [=](struct doca_gpu_dev_verbs_wqe *slot, uint64_t index, uint64_t k) {
             if (k == 0)
-                gdaki_make_inline<T>(fixed, slot, index, raddr, value);
+                gdaki_make_inline<T>(qp, slot, index, raddr, value);
             else
-                gdaki_make_fetch_add(fixed, slot, index, sig_raddr, sig_laddr, sig_val);
+                gdaki_make_fetch_add(qp, slot, index, sig_raddr, sig_laddr, sig_val);
         });
 }
 
@@ -307,8 +307,8 @@ GDAKI_DEV void doca_gpu_dev_verbs_mcst(struct doca_gpu_dev_verbs_qp *qp, struct 
                                        uint32_t code_opt = DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_DEFAULT)
 {
     *out_ticket = gdaki_post<resource_sharing_mode, nic_handler>(
-        qp, 1, code_opt, [=](const auto *fixed, auto *slot, uint64_t index, uint64_t) {
-            gdaki_make_dump(fixed, slot, index, daddr);
+        qp, 1, code_opt, [=](struct doca_gpu_dev_verbs_wqe *slot, uint64_t index, uint64_t) {
+            gdaki_make_dump(qp, slot, index, daddr);
         });
 }
 
@@ -327,11 +327,11 @@ GDAKI_DEV_INLINE void doca_gpu_dev_verbs_get_thread(struct doca_gpu_dev_verbs_qp
     uint64_t pieces = gdaki_pieces(size);
     uint64_t dump = mcst_mode == DOCA_GPUNETIO_VERBS_MCST_ENABLED ? 1 : 0;
     *out_ticket = gdaki_post<resource_sharing_mode, nic_handler>(
-        qp, pieces + dump, code_opt, [=](const auto *fixed, auto *slot, uint64_t index, uint64_t k) {
+        qp, pieces + dump, code_opt, [=](struct doca_gpu_dev_verbs_wqe *slot, uint64_t index, uint64_t k) {
             if (k < pieces)
-                gdaki_make_piece(fixed, slot, index, k, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ, raddr, laddr, size);
+                gdaki_make_piece(qp, slot, index, k, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ, raddr, laddr, size);
             else
-                gdaki_make_dump(fixed, slot, index, daddr);
+                gdaki_make_dump(qp, slot, index, daddr);
         });
     if (blocking_mode == DOCA_GPUNETIO_VERBS_BLOCKING_MODE_ENABLED)
         (void)doca_gpu_dev_verbs_wait<resource_sharing_mode, nic_handler>(qp, *out_ticket);
@@ -355,11 +355,11 @@ GDAKI_DEV_INLINE void doca_gpu_dev_verbs_get_warp(struct doca_gpu_dev_verbs_qp *
     bool dumps = mcst_mode == DOCA_GPUNETIO_VERBS_MCST_ENABLED && g.rank == g.size - 1;
     uint64_t ticket = gdaki_post_group<mode, nic_handler>(
         g, qp, pieces + dumps, code_opt,
-        [=](const auto *fixed, auto *slot, uint64_t index, uint64_t k) {
+        [=](struct doca_gpu_dev_verbs_wqe *slot, uint64_t index, uint64_t k) {
             if (k < pieces)
-                gdaki_make_piece(fixed, slot, index, k, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ, raddr, laddr, size);
+                gdaki_make_piece(qp, slot, index, k, DOCA_GPUNETIO_IB_MLX5_OPCODE_RDMA_READ, raddr, laddr, size);
             else
-                gdaki_make_dump(fixed, slot, index, daddr);
+                gdaki_make_dump(qp, slot, index, daddr);
         },
         NULL);
     if (mcst_mode == DOCA_GPUNETIO_VERBS_MCST_ENABLED)

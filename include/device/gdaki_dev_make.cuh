@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What one-sided calls consist of: how many WQEs each operation is, and what the k-th looks like. Every WQE asks for a CQE,
- * since polling by index assumes one a slot. `qp` is the queue, or a copy of its constants. gdaki: C++ only.
+ * since polling by index assumes one a slot. gdaki: C++ only.
  */
 #ifndef GDAKI_DEV_MAKE_CUH
 #define GDAKI_DEV_MAKE_CUH

@@ -96,16 +96,18 @@ GDAKI_DEV_SLOW void gdaki_announce_bf(struct gdaki_group g, struct doca_gpu_dev_
  * ringing.
  */
 template <GDAKI_P_SHARING, GDAKI_P_HANDLER>
-GDAKI_DEV void gdaki_finish(struct doca_gpu_dev_verbs_qp *qp, const struct doca_gpu_dev_verbs_qp *fixed, uint64_t from,
-                            uint64_t to, bool settled, bool rings, uint32_t code_opt)
+GDAKI_DEV_SLOW void gdaki_finish(struct doca_gpu_dev_verbs_qp *qp, uint64_t from, uint64_t to, bool settled, uint32_t code_opt)
 {
     const int gpu = DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU;
-    bool with_record = rings && gdaki_handler<nic_handler>(fixed) == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB;
-    int scope = gdaki_ring_scope(fixed, gpu);
+    bool rings = (code_opt & DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING) == 0;
+    struct doca_gpu_dev_verbs_qp fixed;
+    gdaki_fixed_for_ringing(&fixed, qp);
+    bool with_record = rings && gdaki_handler<nic_handler>(&fixed) == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB;
+    int scope = gdaki_ring_scope(&fixed, gpu);
 
     if (settled && with_record) {
         gdaki_hand_over_settled<resource_sharing_mode>(qp, to, scope);
-        gdaki_announce_released<resource_sharing_mode>(qp, fixed, to, scope, code_opt);
+        gdaki_announce_released<resource_sharing_mode>(qp, &fixed, to, scope, code_opt);
     } else if (gdaki_hand_over<resource_sharing_mode>(qp, from, to) != 0 || !rings) {
         return;
     } else if (with_record) {
@@ -117,32 +119,27 @@ GDAKI_DEV void gdaki_finish(struct doca_gpu_dev_verbs_qp *qp, const struct doca_
 
 /* A run of the group has stored its WQEs from..to - 1. */
 template <GDAKI_P_SHARING, GDAKI_P_HANDLER>
-GDAKI_DEV_INLINE void gdaki_finish_run(const struct gdaki_group &g, struct doca_gpu_dev_verbs_qp *qp,
-                                       const struct doca_gpu_dev_verbs_qp *fixed, uint64_t from, uint64_t to, bool settled,
-                                       uint32_t code_opt)
+GDAKI_DEV_INLINE void gdaki_finish_run(const struct gdaki_group &g, struct doca_gpu_dev_verbs_qp *qp, uint64_t from,
+                                       uint64_t to, bool settled, uint32_t code_opt)
 {
-    bool rings = (code_opt & DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING) == 0;
-    if (rings && g.size >= GDAKI_BF_LANES &&
-        gdaki_handler<nic_handler>(fixed) == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF) {
+    if ((code_opt & DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING) == 0 && g.size >= GDAKI_BF_LANES &&
+        gdaki_handler<nic_handler>(qp) == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF) {
         bool handed = g.leads() && gdaki_hand_over<resource_sharing_mode>(qp, from, to) == 0;
         gdaki_announce_bf<resource_sharing_mode>(g, qp, handed ? to : 0, NULL, DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU, code_opt);
     } else if (g.leads()) {
-        gdaki_finish<resource_sharing_mode, nic_handler>(qp, fixed, from, to, settled, rings, code_opt);
+        gdaki_finish<resource_sharing_mode, nic_handler>(qp, from, to, settled, code_opt);
     }
 }
 
 /*
- * One thread that has the queue to itself: no votes. n WQEs, make(fixed, slot, index, k) writes the k-th. Returns the last
+ * One thread that has the queue to itself: no votes. n WQEs, make(slot, index, k) writes the k-th. Returns the last
  * index, or GDAKI_TICKET_NONE if the queue is in error.
  */
 template <GDAKI_P_SHARING, GDAKI_P_HANDLER, class Make>
 GDAKI_DEV_INLINE uint64_t gdaki_post_alone(struct doca_gpu_dev_verbs_qp *qp, uint64_t n, uint32_t code_opt, Make make,
                                            struct doca_gpu_dev_verbs_qp *also = NULL)
 {
-    bool rings = (code_opt & DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING) == 0;
-    struct doca_gpu_dev_verbs_qp fixed;
-    gdaki_fixed(&fixed, qp);
-    uint64_t ring = fixed.sq_wqe_num, last = GDAKI_TICKET_NONE;
+    uint64_t ring = qp->sq_wqe_num, last = GDAKI_TICKET_NONE;
     for (uint64_t base = 0; base < n;) {
         uint64_t run = n - base < ring ? n - base : ring;
         bool settled;
@@ -150,9 +147,9 @@ GDAKI_DEV_INLINE uint64_t gdaki_post_alone(struct doca_gpu_dev_verbs_qp *qp, uin
         if (first == GDAKI_TICKET_NONE)
             return GDAKI_TICKET_NONE;
         for (uint64_t i = 0; i < run; i++)
-            make(&fixed, gdaki_wqe_slot(&fixed, first + i), first + i, base + i);
+            make(gdaki_wqe_slot(qp, first + i), first + i, base + i);
         last = first + run - 1;
-        gdaki_finish<resource_sharing_mode, nic_handler>(qp, &fixed, first, last + 1, settled, rings, code_opt);
+        gdaki_finish<resource_sharing_mode, nic_handler>(qp, first, last + 1, settled, code_opt);
         base += run;
     }
     return last;
@@ -167,10 +164,8 @@ template <GDAKI_P_SHARING, GDAKI_P_HANDLER, class Make>
 GDAKI_DEV_INLINE uint64_t gdaki_post_group(const struct gdaki_group &g, struct doca_gpu_dev_verbs_qp *qp, uint64_t n,
                                            uint32_t code_opt, Make make, struct doca_gpu_dev_verbs_qp *also)
 {
-    struct doca_gpu_dev_verbs_qp fixed;
-    gdaki_fixed(&fixed, qp);
     const struct gdaki_group_share share = gdaki_group_prefix(g, n);
-    uint64_t ring = fixed.sq_wqe_num, own = share.before, total = share.total, last = GDAKI_TICKET_NONE;
+    uint64_t ring = qp->sq_wqe_num, own = share.before, total = share.total, last = GDAKI_TICKET_NONE;
     for (uint64_t base = 0; base < total;) {
         uint64_t run = total - base < ring ? total - base : ring, first = 0;
         bool settled = false;
@@ -182,10 +177,10 @@ GDAKI_DEV_INLINE uint64_t gdaki_post_group(const struct gdaki_group &g, struct d
         uint64_t lo = own > base ? own : base, hi = own + n < base + run ? own + n : base + run;
         for (uint64_t i = lo; i < hi; i++) {
             last = first + (i - base);
-            make(&fixed, gdaki_wqe_slot(&fixed, last), last, i - own);
+            make(gdaki_wqe_slot(qp, last), last, i - own);
         }
         g.sync(); /* orders the lanes' WQEs before the leader's release */
-        gdaki_finish_run<resource_sharing_mode, nic_handler>(g, qp, &fixed, first, first + run, settled, code_opt);
+        gdaki_finish_run<resource_sharing_mode, nic_handler>(g, qp, first, first + run, settled, code_opt);
         base += run;
     }
     g.sync(); /* lanes that leave together are likely to post together again */

@@ -109,7 +109,7 @@ GDAKI_DEV void gdaki_ring_round(struct doca_gpu_dev_verbs_qp *qp, struct gdaki_r
 
 /* Rounds until nobody asks for more. */
 template <GDAKI_P_SHARING>
-GDAKI_DEV_SLOW void gdaki_ring_rest(struct doca_gpu_dev_verbs_qp *qp, struct gdaki_ringer r, int scope, uint32_t code_opt)
+GDAKI_DEV void gdaki_ring_rest(struct doca_gpu_dev_verbs_qp *qp, struct gdaki_ringer r, int scope, uint32_t code_opt)
 {
     do {
         gdaki_ring_round<resource_sharing_mode>(qp, &r, scope, code_opt);
@@ -118,7 +118,7 @@ GDAKI_DEV_SLOW void gdaki_ring_rest(struct doca_gpu_dev_verbs_qp *qp, struct gda
 
 /*
  * Register and record, for WQEs below `producer` that this thread has acquired, and released at `scope`. `fixed`: the
- * descriptor's constants, from the queue itself or read earlier (gdaki_fixed).
+ * descriptor's constants, from the queue itself or read earlier (gdaki_fixed_for_ringing).
  */
 template <GDAKI_P_SHARING>
 GDAKI_DEV void gdaki_announce_released(struct doca_gpu_dev_verbs_qp *qp, const struct doca_gpu_dev_verbs_qp *fixed,
@@ -234,19 +234,10 @@ GDAKI_DEV enum doca_gpu_dev_verbs_nic_handler gdaki_handler(const struct doca_gp
     return DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_DB;
 }
 
-/* What does not change in a descriptor, read at once and early: an acquire makes a GPU forget what it has cached. */
-GDAKI_DEV void gdaki_fixed(struct doca_gpu_dev_verbs_qp *fixed, const struct doca_gpu_dev_verbs_qp *qp)
+/* What ringing needs of a descriptor, read before an acquire, which makes a GPU forget what it has cached. */
+GDAKI_DEV void gdaki_fixed_for_ringing(struct doca_gpu_dev_verbs_qp *fixed, const struct doca_gpu_dev_verbs_qp *qp)
 {
-    fixed->sq_num = qp->sq_num;
     fixed->sq_num_shift8_be = qp->sq_num_shift8_be;
-    fixed->sq_num_shift8_be_1ds = qp->sq_num_shift8_be_1ds;
-    fixed->sq_num_shift8_be_2ds = qp->sq_num_shift8_be_2ds;
-    fixed->sq_num_shift8_be_3ds = qp->sq_num_shift8_be_3ds;
-    fixed->sq_num_shift8_be_4ds = qp->sq_num_shift8_be_4ds;
-    fixed->sq_num_shift8_be_5ds = qp->sq_num_shift8_be_5ds;
-    fixed->sq_wqe_num = qp->sq_wqe_num;
-    fixed->sq_wqe_mask = qp->sq_wqe_mask;
-    fixed->sq_wqe_daddr = qp->sq_wqe_daddr;
     fixed->sq_dbrec = qp->sq_dbrec;
     fixed->sq_db = qp->sq_db;
     fixed->gdaki_flags = qp->gdaki_flags;
@@ -297,23 +288,28 @@ GDAKI_DEV void gdaki_publish(uint64_t *ready, uint64_t to)
 }
 
 /*
- * In order: slots from..to - 1 are handed over once everything below `from` is. The index may be past `from` already,
- * where hand-written code submitted without marking, so it is moved by maximum. -EIO if the queue fails meanwhile, since
- * then the threads in front may have left without handing over. That is looked at now and then only: every look makes the
- * next look at the index, which others wait for, late.
+ * In order: slots from..to - 1 are handed over once everything below `from` is. The turn is taken by compare-and-swap, so
+ * that the look which finds it is the move itself: a load, and a move behind it, would cost everybody in the queue one more
+ * way to L2 and back. The index may be past `from` already, where hand-written code submitted without marking; then it is
+ * moved by maximum. -EIO if the queue fails meanwhile, since then the threads in front may have left without handing over;
+ * that is looked at now and then only, because it delays the next look at the index.
  */
 template <GDAKI_P_SHARING>
 GDAKI_DEV_INLINE int gdaki_hand_over(struct doca_gpu_dev_verbs_qp *qp, uint64_t from, uint64_t to)
 {
     typedef gdaki_sharing<resource_sharing_mode> sharing;
+    uint64_t before = from;
     gdaki_fence_release(sharing::scope);
-    for (uint32_t turn = 1;
-         !sharing::exclusive && gdaki_index_load<resource_sharing_mode>(&qp->sq_ready_index) < from; turn++) {
+    for (uint32_t turn = 1; !sharing::exclusive; turn++) {
+        before = gdaki_cas_u64(&qp->sq_ready_index, from, to, sharing::scope);
+        if (before >= from)
+            break;
         if (turn % GDAKI_ERROR_TURNS == 0 && gdaki_cq_failed(&qp->cq_sq))
             return -EIO;
         gdaki_relax();
     }
-    gdaki_index_max<resource_sharing_mode>(&qp->sq_ready_index, to);
+    if (sharing::exclusive || before != from)
+        gdaki_index_max<resource_sharing_mode>(&qp->sq_ready_index, to);
     return 0;
 }
 

@@ -28,7 +28,7 @@ typedef struct doca_gpu_dev_verbs_qp *qp_t;
 /* Each thread puts `iters` values of 8 bytes; odd and even threads at different call sites when `split`. */
 template <enum doca_gpu_dev_verbs_resource_sharing_mode sharing, enum doca_gpu_dev_verbs_nic_handler handler,
           enum doca_gpu_dev_verbs_exec_scope exec>
-__global__ void put_kernel(qp_t *qps, unsigned nqps, uint64_t *src, uint64_t *dst, uint64_t *tickets, int *status,
+__global__ void __launch_bounds__(1024) put_kernel(qp_t *qps, unsigned nqps, uint64_t *src, uint64_t *dst, uint64_t *tickets, int *status,
                            unsigned iters, bool split, uint32_t opt)
 {
     unsigned t = blockIdx.x * blockDim.x + threadIdx.x;
@@ -82,6 +82,7 @@ static void run_puts(launcher launch, const struct shape *s, enum doca_gpu_dev_v
     mini_start(&nic);
     uint64_t reports = mini_reports();
     launch(s, qps, src, dst, tickets, status);
+    assert_int_equal(cudaGetLastError(), cudaSuccess); /* the launch itself */
     assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
     mini_stop(&nic);
 

@@ -116,9 +116,9 @@ template <enum doca_gpu_dev_verbs_resource_sharing_mode sharing>
 __device__ static uint64_t post_values(qp_t qp, uint64_t *dst, unsigned n)
 {
     struct doca_gpu_dev_verbs_addr to = {(uint64_t)dst, MINI_KEY_BE};
-    return gdaki_post<sharing, AUTO>(qp, n, 0, [=](const auto *fixed, auto *slot, uint64_t index, uint64_t k) {
+    return gdaki_post<sharing, AUTO>(qp, n, 0, [=](struct doca_gpu_dev_verbs_wqe *slot, uint64_t index, uint64_t k) {
         struct doca_gpu_dev_verbs_addr at = {to.addr + 8 * k, to.key};
-        gdaki_make_inline<uint64_t>(fixed, slot, index, at, at.addr);
+        gdaki_make_inline<uint64_t>(qp, slot, index, at, at.addr);
     });
 }
 
