@@ -210,7 +210,8 @@ static void append_acks(struct sn_packet_wire *w)
 }
 
 /* A later acknowledgement of the same queue pair says all that the earlier one did (9.7.5.1.2). */
-static bool hold_ack(struct sn_packet_wire *w, const struct sn_burst *b, uint16_t sport, const struct sn_frame_path *path)
+static bool hold_ack(struct sn_packet_wire *w, const struct sn_burst *b, uint16_t sport,
+                     const struct sn_frame_path *path)
 {
     unsigned i = 0;
     while (i < w->acks) {
