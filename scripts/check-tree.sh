@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # House rules that a compiler does not check: licence lines, file sizes, nothing of one machine in the tree, every
-# environment variable documented. Prints each offence as FILE: what, and fails when there is one.
+# environment variable and every page listed. Prints each offence as FILE: what, and fails when there is one.
 set -eu
 cd "$(dirname "$0")/.."
 list=$(mktemp)
@@ -37,6 +37,11 @@ text_files | tr '\n' '\0' | xargs -0 grep -nIE "$machine" /dev/null 2>/dev/null 
 c_files() { code_files | grep -E '\.(c|h|cc|cpp|cu|cuh|hpp|inc)$' | tr '\n' '\0'; }
 c_files | xargs -0 grep -lP '\t' /dev/null 2>/dev/null | sed 's/$/: has a tab/' >>"$offences" || true
 c_files | xargs -0 grep -lP '[ \t]+$' /dev/null 2>/dev/null | sed 's/$/: has blanks at the end of a line/' >>"$offences" || true
+
+# The index of documents names each of them.
+grep -E '^docs/[^/]+\.md$' "$list" | grep -v '^docs/README\.md$' | while read -r page; do
+    grep -qF "](${page#docs/})" docs/README.md || echo "docs/README.md: $page is not listed"
+done >>"$offences"
 
 # Environment variables: whatever the code reads must stand in docs/environment.md. Names of ours in quotes count wherever
 # they are (tables feed getenv too), other names when they are getenv's argument.
