@@ -189,26 +189,50 @@ size_t gdaki_explain_qp_error(struct doca_gpu_verbs_qp *qp, char *out, size_t si
     return t.used;
 }
 
+/*
+ * A word that a running kernel may be writing. Where kernels run on the CPU it is a load like theirs, else a copy of the
+ * GPU's. 0 when it cannot be had.
+ */
+static uint64_t live64(const struct exported_qp *q, const uint64_t *at)
+{
+    uint64_t v = 0;
+
+    if (strcmp(q->ops->name, "cpu") == 0)
+        return __atomic_load_n(at, __ATOMIC_RELAXED);
+    return q->ops->copy(&v, at, sizeof(v)) == 0 ? v : 0;
+}
+
+static uint32_t live32(const struct exported_qp *q, const uint32_t *at)
+{
+    uint32_t v = 0;
+
+    if (strcmp(q->ops->name, "cpu") == 0)
+        return __atomic_load_n(at, __ATOMIC_RELAXED);
+    return q->ops->copy(&v, at, sizeof(v)) == 0 ? v : 0;
+}
+
 /* What the kernel's side of the queue says: the device copy, where there is one. */
 static void say_device(struct text *t, const struct exported_qp *q)
 {
-    struct doca_gpu_dev_verbs_qp dev;
-    uint32_t record = 0;
+    const struct doca_gpu_dev_verbs_qp *dev = q->pub.qp_gpu;
+    uint64_t reserved, ready, announced;
 
-    if (q->pub.qp_gpu == NULL || q->ops->copy(&dev, q->pub.qp_gpu, sizeof(dev)) != 0)
+    if (dev == NULL)
         return;
+    announced = live64(q, &dev->sq_wqe_pi); /* the later ones first: none seems to be ahead of what precedes it */
+    ready = live64(q, &dev->sq_ready_index);
+    reserved = live64(q, &dev->sq_rsvd_index);
     say(t, "queue 0x%06x: kernels reserved %" PRIu64 " slots, handed over %" PRIu64 ", announced %" PRIu64
-           "; completions seen up to %" PRIu64, dev.sq_num, dev.sq_rsvd_index, dev.sq_ready_index, dev.sq_wqe_pi,
-        dev.cq_sq.cqe_ci);
-    if (dev.sq_dbrec != NULL && q->ops->copy(&record, dev.sq_dbrec, sizeof(record)) == 0)
-        say(t, "; record %u", gdaki_bswap32(record) & 0xffff);
+           "; completions seen up to %" PRIu64, q->pub.qp_cpu->sq_num, reserved, ready, announced,
+        live64(q, &dev->cq_sq.cqe_ci));
+    if (q->pub.qp_cpu->sq_dbrec != NULL)
+        say(t, "; record %u", gdaki_bswap32(live32(q, q->pub.qp_cpu->sq_dbrec)) & 0xffff);
     say(t, "\n");
-    if (dev.sq_ready_index < dev.sq_rsvd_index)
+    if (ready < reserved)
         say(t, "  %" PRIu64 " reserved slots have not been marked ready: a thread reserved and did not go on\n",
-            dev.sq_rsvd_index - dev.sq_ready_index);
-    if (dev.sq_wqe_pi < dev.sq_ready_index)
-        say(t, "  %" PRIu64 " slots are ready and not announced: no submit has followed\n",
-            dev.sq_ready_index - dev.sq_wqe_pi);
+            reserved - ready);
+    if (announced < ready)
+        say(t, "  %" PRIu64 " slots are ready and not announced: no submit has followed\n", ready - announced);
     if (q->pub.cpu_proxy)
         say(t, "  the CPU rings this queue's doorbells: somebody has to call doca_gpu_verbs_cpu_proxy_progress, or a service\n");
 }

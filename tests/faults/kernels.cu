@@ -103,7 +103,7 @@ __global__ void wait_twice(struct job job)
     doca_gpu_dev_verbs_ticket_t first, second;
 
     doca_gpu_dev_verbs_put<EXCL, AUTO, THREAD>(job.qp, job.target, job.source, SIZE, &first);
-    job.status[0] = doca_gpu_dev_verbs_wait_bounded<EXCL, AUTO>(job.qp, first, 20000000);
+    atomicExch(&job.status[0], doca_gpu_dev_verbs_wait_bounded<EXCL, AUTO>(job.qp, first, 20000000)); /* the host looks */
     while (doca_gpu_dev_verbs_atomic_read<uint32_t, DOCA_GPUNETIO_VERBS_RESOURCE_SHARING_MODE_GPU>(job.go) == 0)
         ;
     doca_gpu_dev_verbs_put<EXCL, AUTO, THREAD>(job.qp, plus(job.target, STEP), plus(job.source, STEP), SIZE, &second);
