@@ -43,8 +43,10 @@ static void side_open(struct side *s, struct options *o, uint8_t host)
 
 static void side_close(struct side *s)
 {
+    sn_port_lock(s->w.port); /* the wire's helper thread may just be told that the other side is gone */
     end_close(&s->e);
     sn_port_attach_wire(s->w.port, NULL);
+    sn_port_unlock(s->w.port);
     s->wire->ops->destroy(s->wire);
     world_close(&s->w);
 }
@@ -189,6 +191,21 @@ static uint64_t by_reference(void)
     return c.bytes_by_reference;
 }
 
+static uint32_t new_key(struct side *s, uint8_t *at)
+{
+    sn_port_lock(s->w.port);
+    uint32_t key = end_key(&s->e, at, FILE_BYTES, (uintptr_t)at, 0);
+    sn_port_unlock(s->w.port);
+    return key;
+}
+
+static void drop_key(struct side *s, uint32_t key)
+{
+    sn_port_lock(s->w.port);
+    assert_int_equal(sn_mkey_destroy(s->e.nic, key), 0);
+    sn_port_unlock(s->w.port);
+}
+
 /* WRITE of `length` bytes from the file; every byte is compared. Returns how many went by reference. */
 static uint64_t write_from(struct side *a, struct side *b, const uint8_t *from, uint32_t key, uint32_t length)
 {
@@ -233,7 +250,7 @@ static void test_by_reference(void **state)
     ends_connect(&a.e, &b.e);
     at = map_file(NULL, F_SEAL_SHRINK, &fd[0]);
     fill(at, FILE_BYTES, 11);
-    key = end_key(&a.e, at, FILE_BYTES, (uintptr_t)at, 0);
+    key = new_key(&a, at);
     write_from(&a, &b, at, key, 8); /* makes the connection */
     assert_int_equal(write_from(&a, &b, at, key, 65536), 65536);
     assert_int_equal(write_from(&a, &b, at + 4095, key, 16384), 16384);
@@ -243,25 +260,25 @@ static void test_by_reference(void **state)
     let_it_look_again();
     assert_int_equal(write_from(&a, &b, a.e.mem, a.e.mkey, 65536), 0); /* no file at all */
 
-    assert_int_equal(sn_mkey_destroy(a.e.nic, key), 0);
+    drop_key(&a, key);
     at = map_file(at, F_SEAL_SHRINK, &fd[1]);
     fill(at, FILE_BYTES, 12);
-    key = end_key(&a.e, at, FILE_BYTES, (uintptr_t)at, 0);
+    key = new_key(&a, at);
     write_from(&a, &b, at, key, 65536); /* by the ring, or by the new window: never the old file's bytes */
     let_it_look_again();
     write_from(&a, &b, at, key, 65536);
     let_it_look_again();
     assert_int_equal(write_from(&a, &b, at + 128, key, 65536), 65536);
 
-    assert_int_equal(sn_mkey_destroy(a.e.nic, key), 0);
+    drop_key(&a, key);
     at = map_file(at, 0, &fd[2]); /* could be cut short under the peer's reads */
     fill(at, FILE_BYTES, 13);
-    key = end_key(&a.e, at, FILE_BYTES, (uintptr_t)at, 0);
+    key = new_key(&a, at);
     for (int i = 0; i < 3; i++) {
         let_it_look_again();
         assert_int_equal(write_from(&a, &b, at + 64, key, 65536), 0);
     }
-    assert_int_equal(sn_mkey_destroy(a.e.nic, key), 0);
+    drop_key(&a, key);
     side_close(&a);
     side_close(&b);
     munmap(at, FILE_BYTES);

@@ -120,7 +120,7 @@ enum sn_sent sn_port_forward(struct sn_port *port, const struct sn_burst *b)
 void sn_port_attach_wire(struct sn_port *port, struct sn_wire *wire)
 {
     port->wire = wire;
-    if (wire != NULL)
+    if (wire != NULL && wire->port != port) /* a wire with threads has been told when it was made */
         wire->port = port;
     port->topology++;
 }
