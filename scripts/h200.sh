@@ -69,15 +69,16 @@ correctness() {
 tests() { # programs of the test suite, built with GDAKI_CUDA_TESTS
     for test in "$dest"/tests/*; do
         [ -x "$test" ] || continue
-        name=test-$(basename "$test")
-        case $name in
+        label=test-$(basename "$test")
+        case $label in
         test-matrix_cuda)
-            for handler in auto gpu-db gpu-bf gpu-no-dbr cpu-proxy; do
-                step "$name-$handler" 90 "$test" "$handler"
+            step "$label-auto" 90 "$test"
+            for handler in gpu-db gpu-bf gpu-no-dbr cpu-proxy; do
+                step "$label-$handler" 90 "$test" "$handler"
             done
             ;;
-        test-property_cuda) step "$name" 90 "$test" 1 300 ;;
-        *) step "$name" 90 "$test" ;;
+        test-property_cuda) step "$label" 90 "$test" 1 300 ;;
+        *) step "$label" 90 "$test" ;;
         esac
     done
 }
