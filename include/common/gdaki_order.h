@@ -18,8 +18,8 @@
  *   3. GPU scope is enough while ring and payload lie in memory of that GPU. SYS is needed as soon as one of them may
  *      lie in host memory or a CPU reads it: the memory model promises nothing for less, even where one machine
  *      happens to deliver. A caller's scope is a minimum.
- *   4. The record is ordered behind a release too, and the doorbell that follows it behind another: a NIC that reads
- *      the record after the second doorbell finds it up to date.
+ *   4. The record is ordered behind a release of the WQEs, and the register behind a release of the record: a NIC that
+ *      reads the record after the doorbell finds it up to date, and one that trusts the record finds the WQEs.
  *   5. Payload that the NIC wrote is visible after a successful poll, which ends with an acquire at SYS scope. The poll
  *      then releases at the sharing scope and moves cqe_ci, so a thread that only saw cqe_ci, and acquires, has it too.
  *
