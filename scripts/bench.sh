@@ -35,7 +35,7 @@ run bandwidth-64m-span put-bw --local -s 64K --span 64M -D 1 --threads 1 --shari
 run bandwidth-shm-64k-span put-bw --pair --pin -s 64K --span 64K -D 1 --threads 1 --sharing exclusive --window 32
 run bandwidth-shm-64m-span put-bw --pair --pin -s 64K --span 64M -D 1 --threads 1 --sharing exclusive --window 32
 run get-64k get-bw --local -s 64K -D 1
-run idle-1000 put-lat --local --qps 1000 --sharing gpu -t 64 --idle 10 -n 100
+run idle-1000 put-lat --local --qps 500 --sharing gpu -t 64 --idle 10 -n 100
 
 for scope in thread warp; do
     for sharing in exclusive cta gpu; do
@@ -82,7 +82,7 @@ path = out / "idle-1000.json"
 if path.exists():
     idle = json.loads(path.read_text())
     before, after = idle["idle_floors_percent_of_a_core"]
-    print(f"idle: 1,000 connected queues at each end, {idle['idle_percent_of_a_core']:.2f} % of a core; aim 2; a thread that "
+    print(f"idle: 1,000 connected queues (500 at each end), {idle['idle_percent_of_a_core']:.2f} % of a core; aim 2; a thread that "
           f"only sleeps, 1 ms at a time, {before:.2f} and {after:.2f} %")
 SUMMARY
 exit "$status"

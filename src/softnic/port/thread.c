@@ -2,7 +2,7 @@
 /*
  * Sleep policy. Idle for 50 us: sleep, 50 us at first, doubling to 1 ms. Our own CPU paths wake the thread by futex; a GPU
  * store to a register cannot, so 1 ms (and the timer's slack) is the worst case for a first doorbell after a rest. From
- * 2,048 register slots on naps grow, to 4 ms at most: looking at thousands of cache lines each millisecond would be most of
+ * 1,024 register slots on naps grow, to 4 ms at most: looking at many hundred cache lines each millisecond would be most of
  * what idle queues cost. Once a look has found a doorbell that nobody announced, they are 1 ms again, for as long as that
  * happens every second. While somebody else drives, the thread steps back: it sleeps in steps of 250 us and is not woken by
  * doorbells, since those are being looked at. A port without queues sleeps until it is woken.
@@ -32,7 +32,7 @@
 #define STEP_BACK_NS 250000ull
 #define SILENT_NS    1000000000ull /* how long an unannounced doorbell is remembered */
 
-enum { NAP_SLOTS = 1024, NAPS_MAX = 4 }; /* register slots a millisecond of nap (half of them are in use); most of those */
+enum { NAP_SLOTS = 512, NAPS_MAX = 4 }; /* register slots a millisecond of nap (half of them are in use); most of those */
 
 static uint64_t clock_ns(void)
 {
