@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The UDP wire between two NICs of one host that share an address, or have one each; IPv4 and IPv6; all path MTUs. */
+#include "format/bth.h"
 #include "rig.h"
+#include "softnic/wire/packet_flow.h"
 #include "softnic/wire/udp.h"
 
 static struct sn_backend *udp(void)
@@ -51,9 +53,56 @@ static void ipv6(void **state)
         run("::1", "::1", mtu, 16);
 }
 
+/* READs and atomics take PSNs, too: however many come between two WRITEs, they are no part of the window. */
+static void reads_between_writes(void **state)
+{
+    enum { BYTES = 1 << 17, READS = 64 /* 8 MiB: more than any window */ };
+    struct options o = defaults;
+    (void)state;
+    o.mtu = 5;
+    o.ack_timeout = 14;
+    station_open(&a, udp(), "127.0.0.2", &o);
+    station_open(&b, udp(), "127.0.0.3", &o);
+    stations_connect(&a, &b);
+    for (int round = 0; round < 2; round++) {
+        struct wr wr = wr_write(&a.e, &b.e, 0, 0, 8);
+        station_expect(&a, &b, post(&a.e, &wr));
+        for (int i = 0; i < READS; i++) {
+            wr = wr_read(&a.e, &b.e, 0, 0, BYTES);
+            station_expect(&a, &b, post(&a.e, &wr));
+        }
+    }
+    station_close(&a);
+    station_close(&b);
+}
+
+/* A connection that ended with a full window leaves none of it to the next one of the same queue, wherever that begins. */
+static void window_of_a_new_connection(void **state)
+{
+    static struct sn_flows f;
+    struct sn_burst write = {.sqpn = 0x010203, .kind = SN_KIND_WRITE, .service = SN_SERVICE_RC, .mtu = 5, .psn = 0xfffff8,
+                             .npackets = 16, .length = 1 << 16};
+    struct sn_burst ack = {.dqpn = 0x010203, .kind = SN_KIND_ACK, .service = SN_SERVICE_RC, .syndrome = SN_AETH_ACK};
+    (void)state;
+    for (int i = 0; i < 4; i++, write.psn = (write.psn + 16) & SN_PSN_MASK) {
+        assert_true(sn_flow_may_send(&f, &write, 1 << 18));
+        sn_flow_sent(&f, &write);
+    }
+    assert_false(sn_flow_may_send(&f, &write, 1 << 18));
+    ack.psn = 7; /* of the first burst's last packet */
+    sn_flow_arrived(&f, &ack);
+    assert_true(sn_flow_may_send(&f, &write, 1 << 18));
+    sn_flow_sent(&f, &write);
+    write.psn = 0x2000;
+    assert_false(sn_flow_may_send(&f, &write, 1 << 18));
+    write.epoch++;
+    assert_true(sn_flow_may_send(&f, &write, 1 << 18));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(one_address), cmocka_unit_test(two_addresses),
-                                       cmocka_unit_test(ipv6)};
+                                       cmocka_unit_test(ipv6), cmocka_unit_test(reads_between_writes),
+                                       cmocka_unit_test(window_of_a_new_connection)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -421,6 +421,7 @@ static void to_rst(struct sn_qp *qp)
     struct sn_tx *tx = &qp->tx;
 
     quiet(qp);
+    qp->header.epoch++; /* what a wire remembers of the last connection is void */
     if (qp->uar != NULL)
         sn_uar_forget(qp->uar, qp->qpn); /* a doorbell from now on is a mistake, and is told */
     qp->sq.has_hint = qp->sq.doorbell = false;

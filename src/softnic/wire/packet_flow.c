@@ -17,8 +17,9 @@ bool sn_flow_counts(const struct sn_burst *b)
 bool sn_flow_may_send(struct sn_flows *f, const struct sn_burst *b, uint32_t window)
 {
     struct sn_flow *flow = slot_of(f, b->sqpn);
-    if (flow->qpn != b->sqpn || sn_psn_diff(b->psn, flow->next) < 0)
-        *flow = (struct sn_flow){b->sqpn, b->psn, b->psn};
+    bool idle = flow->acked == flow->next;
+    if (idle || flow->qpn != b->sqpn || flow->epoch != b->epoch || sn_psn_diff(b->psn, flow->next) < 0)
+        *flow = (struct sn_flow){b->sqpn, b->psn, b->psn, b->epoch};
     int32_t under_way = sn_psn_diff(b->psn, flow->acked);
     return under_way <= 0 || ((uint64_t)(uint32_t)under_way << (7 + b->mtu)) + b->length <= window;
 }
@@ -37,6 +38,7 @@ void sn_flow_arrived(struct sn_flows *f, const struct sn_burst *p)
     /* A NAK carries the PSN that is expected: everything before it has arrived (9.7.5.2). */
     bool nak = p->kind == SN_KIND_ACK && !sn_aeth_is_ack(p->syndrome);
     uint32_t acked = nak ? p->psn : sn_psn_add(p->psn, 1);
-    if (sn_psn_diff(acked, flow->acked) > 0 && sn_psn_diff(acked, flow->next) <= 0)
-        flow->acked = acked;
+    /* Beyond `next`: about a READ or an atomic behind it, or from before the transport went back. It covers all of it. */
+    if (sn_psn_diff(acked, flow->acked) > 0)
+        flow->acked = sn_psn_diff(acked, flow->next) < 0 ? acked : flow->next;
 }

@@ -5,7 +5,9 @@
  *
  * The acknowledgements that arrive tell how far the peer is. A burst that would go beyond the window waits; there is
  * always an acknowledgement due then, since the last packet of every burst asks for one. A burst from before what was
- * sent last means that the transport went back, so nothing is under way any more.
+ * sent last, or of another epoch, means that the transport went back or began anew, so nothing is under way any more.
+ * READs and atomics take PSNs and are not counted: once all that is counted has been acknowledged, the window begins at
+ * the next burst, wherever that is.
  */
 #ifndef SOFTNIC_WIRE_PACKET_FLOW_H
 #define SOFTNIC_WIRE_PACKET_FLOW_H
@@ -20,7 +22,8 @@ enum { SN_FLOWS = 1024 };
 struct sn_flows {
     struct sn_flow {
         uint32_t qpn; /* 0: free */
-        uint32_t acked, next; /* first PSN that is not acknowledged, first that has not been sent */
+        uint32_t acked, next; /* first PSN that is not acknowledged, first that has not been sent; equal: nothing is under way */
+        uint8_t epoch;
     } flow[SN_FLOWS]; /* by the QP number; two that collide take turns, and lose no more than the window */
 };
 
