@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "rig.h"
+#include "softnic/wire/packet_internal.h"
 #include "softnic/wire/raw.h"
 
 static const uint8_t mac_a[6] = {2, 0, 0, 0, 0, 1}, mac_b[6] = {2, 0, 0, 0, 0, 2};
@@ -74,6 +75,62 @@ static void datagrams_by_name(void **state)
     run(first, second, "192.0.2.1", "192.0.2.2", 3, 4);
     assert_int_not_equal(access(one, F_OK), 0);
     assert_int_equal(rmdir(folder), 0);
+}
+
+/*
+ * A segment of 200 stations, all talked to by turns: each gets its place among the neighbours and keeps it. One whose
+ * MAC address is not known has to wait, so the others must not push it out meanwhile.
+ */
+enum { STATIONS = 200 };
+
+static unsigned answer_questions(int fd)
+{
+    unsigned asked = 0;
+    uint8_t q[256], r[60];
+    for (ssize_t n; (n = recv(fd, q, sizeof(q), MSG_DONTWAIT)) > 0; asked++) {
+        assert_int_equal(q[12] << 8 | q[13], 0x0806);
+        memcpy(r, q, sizeof(r));
+        memcpy(r, mac_a, 6);
+        r[21] = 2; /* an answer */
+        memset(r + 22, 2, 5);
+        r[27] = q[41];
+        memcpy(r + 28, q + 38, 4);
+        memcpy(r + 32, q + 22, 10);
+        assert_int_equal(send(fd, r, sizeof(r), 0), sizeof(r));
+    }
+    return asked;
+}
+
+static void many_neighbours(void **state)
+{
+    uint8_t to[16], from[16], mac[6];
+    struct sn_backend *backend;
+    int fd[2];
+    unsigned asked = 0, known = 0;
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fd), 0);
+    assert_int_equal(sn_dgram_open_fd(fd[0], mac_a, &backend), 0);
+    station_open(&a, backend, "192.0.2.1", &defaults);
+    struct sn_packet_wire *w = (struct sn_packet_wire *)a.wire;
+    gid_of("192.0.2.1", from);
+    for (int pass = 0; pass < 5; pass++) {
+        known = 0;
+        for (int i = 0; i < STATIONS; i++) {
+            gid_of("192.0.2.2", to);
+            to[14] = (uint8_t)(i * i * 37 + 1);
+            to[15] = (uint8_t)i;
+            sn_port_lock(a.w.port);
+            known += sn_neigh_find(w->neigh, from, to, mac) == 0 && mac[0] == 2 && mac[5] == to[15];
+            sn_packet_flush(w);
+            sn_port_unlock(a.w.port);
+            asked += answer_questions(fd[1]);
+            sn_port_run(a.w.port);
+        }
+    }
+    assert_int_equal(known, STATIONS);
+    assert_int_equal(asked, STATIONS);
+    station_close(&a);
+    close(fd[1]);
 }
 
 /* ---- with the kernel's interfaces ------------------------------------------------------------------------------- */
@@ -164,6 +221,7 @@ static void taps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(datagrams), cmocka_unit_test(datagrams_by_name),
+                                       cmocka_unit_test(many_neighbours),
                                        cmocka_unit_test_setup(packet_sockets, enter), cmocka_unit_test(xdp_sockets),
                                        cmocka_unit_test(taps)};
     return cmocka_run_group_tests(tests, NULL, NULL);

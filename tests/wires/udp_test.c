@@ -76,12 +76,12 @@ static void reads_between_writes(void **state)
     station_close(&b);
 }
 
-/* A connection that ended with a full window leaves none of it to the next one of the same queue, wherever that begins. */
+/* A connection that ended with a full window leaves none of it to the queue's next one, wherever that begins. */
 static void window_of_a_new_connection(void **state)
 {
     static struct sn_flows f;
-    struct sn_burst write = {.sqpn = 0x010203, .kind = SN_KIND_WRITE, .service = SN_SERVICE_RC, .mtu = 5, .psn = 0xfffff8,
-                             .npackets = 16, .length = 1 << 16};
+    struct sn_burst write = {.sqpn = 0x010203, .kind = SN_KIND_WRITE, .service = SN_SERVICE_RC, .mtu = 5,
+                             .psn = 0xfffff8, .npackets = 16, .length = 1 << 16};
     struct sn_burst ack = {.dqpn = 0x010203, .kind = SN_KIND_ACK, .service = SN_SERVICE_RC, .syndrome = SN_AETH_ACK};
     (void)state;
     for (int i = 0; i < 4; i++, write.psn = (write.psn + 16) & SN_PSN_MASK) {

@@ -38,7 +38,7 @@ void sn_flow_arrived(struct sn_flows *f, const struct sn_burst *p)
     /* A NAK carries the PSN that is expected: everything before it has arrived (9.7.5.2). */
     bool nak = p->kind == SN_KIND_ACK && !sn_aeth_is_ack(p->syndrome);
     uint32_t acked = nak ? p->psn : sn_psn_add(p->psn, 1);
-    /* Beyond `next`: about a READ or an atomic behind it, or from before the transport went back. It covers all of it. */
+    /* Beyond `next`: about a READ or an atomic behind it, or from before the transport went back. It covers all. */
     if (sn_psn_diff(acked, flow->acked) > 0)
         flow->acked = sn_psn_diff(acked, flow->next) < 0 ? acked : flow->next;
 }

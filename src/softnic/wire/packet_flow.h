@@ -22,7 +22,7 @@ enum { SN_FLOWS = 1024 };
 struct sn_flows {
     struct sn_flow {
         uint32_t qpn; /* 0: free */
-        uint32_t acked, next; /* first PSN that is not acknowledged, first that has not been sent; equal: nothing is under way */
+        uint32_t acked, next; /* first PSN not acknowledged, first not sent; equal: nothing is under way */
         uint8_t epoch;
     } flow[SN_FLOWS]; /* by the QP number; two that collide take turns, and lose no more than the window */
 };

@@ -9,8 +9,10 @@
 #include "softnic/wire/packet_internal.h"
 
 enum {
-    ENTRIES = 256, /* 4 places for each hash */
-    WAYS = 4,
+    /* Sparse: more neighbours in a row than it has places would push one another out, and none be reached. */
+    LOG_ROWS = 9,
+    WAYS = 8,
+    ENTRIES = WAYS << LOG_ROWS,
     TRIES = 3,
     ETHERNET = 14,
     TYPE_ARP = 0x0806,
@@ -51,10 +53,10 @@ void sn_neigh_destroy(struct sn_neigh *n)
 
 static struct entry *row_of(struct sn_neigh *n, const uint8_t gid[16])
 {
-    unsigned h = 0;
+    uint32_t h = 2166136261u;
     for (int i = 0; i < 16; i++)
-        h = h * 31 + gid[i];
-    return &n->entry[h * 2654435761u >> 26 << 2 & (ENTRIES - 1)];
+        h = (h ^ gid[i]) * 16777619u; /* FNV-1a */
+    return &n->entry[(h * 2654435761u >> (32 - LOG_ROWS)) * WAYS];
 }
 
 static struct entry *find(struct sn_neigh *n, const uint8_t gid[16])
