@@ -9,6 +9,7 @@ void sim_scenario_init(struct sim_scenario *sc)
 {
     memset(sc, 0, sizeof(*sc));
     sc->seed = 1;
+    sc->plant_nth = 1;
     sc->duration = 10000000000ull;
     sc->topology = SIM_PAIR;
     sc->nics = 2;

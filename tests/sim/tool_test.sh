@@ -59,6 +59,8 @@ same "$dir/hash1" "$dir/hash2"
 expect 1 "seed 5: 1 violations" "$gdaki" sim "$dir/bad.sim" --seeds 3 --pcap "$dir/bad.pcap"
 [ -s "$dir/bad.pcap" ] || { echo "FAILED: no capture of the first seed that failed"; failed=1; }
 expect 1 '"violations": 1' "$gdaki" sim "$dir/bad.sim" --json -
+printf 'run plant=repeat\nworkload messages=2 mix=fetch-add:1\n' >"$dir/first.sim" # the first occasion, if none is named
+expect 1 "differ from the model" "$gdaki" sim "$dir/first.sim"
 
 # Many seeds, and results as JSON.
 expect 0 "40 seeds, 0 failed" "$gdaki" sim --random 1 --seeds 40
