@@ -230,6 +230,20 @@ static void test_invalid_requests(void **state)
     }
 }
 
+/* However many packets its answer would have: a READ beyond 2^31 at the smallest path MTU has more than the PSNs allow. */
+static void test_endless_read(void **state)
+{
+    struct options o = rc(PSN);
+    struct rig r;
+    (void)state;
+    o.mtu = 1;
+    rig_open(&r, &o);
+    rig_read(&r, PSN, AT, UINT32_MAX);
+    rig_expect_ack(&r, NAK_INV, PSN);
+    assert_int_equal(end_state(&r.e), SN_QP_ERR);
+    rig_close(&r);
+}
+
 /* Rights of the queue pair (9.7.4.1.2): a service that is not enabled is an invalid request. */
 static void test_rights_of_the_queue(void **state)
 {
@@ -570,6 +584,7 @@ int main(void)
         cmocka_unit_test(test_psn_regions),
         cmocka_unit_test(test_one_nak_a_gap),
         cmocka_unit_test(test_invalid_requests),
+        cmocka_unit_test(test_endless_read),
         cmocka_unit_test(test_rights_of_the_queue),
         cmocka_unit_test(test_access),
         cmocka_unit_test(test_access_of_the_whole),

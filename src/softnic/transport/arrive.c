@@ -188,8 +188,8 @@ static void complete_packet(const struct sn_qp *qp, const struct sn_burst *packe
     out->mtu = qp->mtu;
     if (qp->attr.service != SN_SERVICE_UD)
         out->sqpn = qp->params.remote_qpn;
-    if (out->kind == SN_KIND_READ_REQUEST)
-        out->npackets = sn_mtu_packets(out->dmalen, qp->mtu);
+    if (out->kind == SN_KIND_READ_REQUEST) /* one that is too long will be refused: it takes no PSNs */
+        out->npackets = out->dmalen > SN_MESSAGE_MAX ? 1 : sn_mtu_packets(out->dmalen, qp->mtu);
 }
 
 static void drop(struct sn_nic *nic)
