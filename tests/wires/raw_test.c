@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "rig.h"
@@ -218,11 +219,45 @@ static void taps(void **state)
     sh("ip link del br0");
 }
 
+/* An interface that goes away leaves a descriptor that reports an error for ever: nobody may be kept awake by it. */
+static void rest_without(struct sn_backend *backend, const char *gone)
+{
+    struct timespec before, after;
+    station_open_threaded(&a, backend, "192.0.2.1", &defaults);
+    assert_true(sh(gone));
+    unsigned long long wakes = sn_packet_totals.wakes;
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    usleep(300000);
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    wakes = sn_packet_totals.wakes - wakes;
+    /* One in 10 ms, however long we slept; without a pause it is one in 60 us. */
+    long ms = (after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000;
+    assert_in_range(wakes, 0, 20 + ms / 5);
+    station_close(&a);
+}
+
+static void interface_goes(void **state)
+{
+    struct sn_backend *backend;
+    (void)state;
+    if (!have_namespace || sn_tap_open("tapc", mac_a, &backend))
+        skip();
+    rest_without(backend, "ip link del tapc");
+    if (!sh("ip link add va type veth peer name vb && ip link set va up && ip link set vb up"))
+        skip();
+    assert_int_equal(sn_afpacket_open("va", &backend), 0);
+    rest_without(backend, "ip link del va");
+    if (!sh("ip link add va type veth peer name vb && ip link set va up && ip link set vb up") ||
+        sn_xdp_open("va", &backend))
+        skip();
+    rest_without(backend, "ip link del va");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(datagrams), cmocka_unit_test(datagrams_by_name),
                                        cmocka_unit_test(many_neighbours),
                                        cmocka_unit_test_setup(packet_sockets, enter), cmocka_unit_test(xdp_sockets),
-                                       cmocka_unit_test(taps)};
+                                       cmocka_unit_test(taps), cmocka_unit_test(interface_goes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,9 @@
  * are armed for one event when the port goes to sleep, so a port that is awake costs this thread nothing.
  */
 #include <errno.h>
-#include <signal.h>
+#include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 enum { EVENTS = 16 };
 #define NAP_NS    20000000ull /* the longest nap of the port, and some */
 #define LINGER_NS 50000ull /* how long it goes on looking after the last piece of work: answers come soon */
+#define BROKEN_NS 10000000 /* pause where a descriptor reports an error that reading does not clear */
 
 static uint64_t clock_ns(void)
 {
@@ -73,6 +75,22 @@ static void settle(struct sn_packet_wire *w)
         sn_port_wake(port);
 }
 
+/* An interface that has gone away: its descriptor would wake this thread again and again. */
+static bool is_broken(struct sn_packet_wire *w)
+{
+    struct pollfd p[SN_PACKET_MAX_FDS];
+    bool broken = false;
+    sn_port_lock(w->port);
+    unsigned n = w->backend->fds;
+    for (unsigned i = 0; i < n; i++)
+        p[i] = (struct pollfd){.fd = w->backend->fd[i]};
+    if (poll(p, n, 0) > 0)
+        for (unsigned i = 0; i < n; i++)
+            broken |= (p[i].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
+    sn_port_unlock(w->port);
+    return broken;
+}
+
 static void *run(void *arg)
 {
     struct sn_packet_wire *w = arg;
@@ -85,6 +103,11 @@ static void *run(void *arg)
         w->backend->look_all = true;
         sn_port_unlock(w->port);
         drive(w);
+        bool failed = false;
+        for (int i = 0; i < n; i++)
+            failed |= (events[i].events & (EPOLLERR | EPOLLHUP)) != 0;
+        if (failed && is_broken(w))
+            nanosleep(&(struct timespec){.tv_nsec = BROKEN_NS}, NULL);
         settle(w);
     }
     return NULL;

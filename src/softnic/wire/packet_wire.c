@@ -475,8 +475,9 @@ static bool pending(struct sn_wire *wire)
         p[i] = (struct pollfd){.fd = b->fd[i], .events = POLLIN};
     if (poll(p, b->fds, 0) <= 0)
         return false;
-    b->look_all = true;
-    return true;
+    for (unsigned i = 0; i < b->fds; i++) /* an error alone brings no frame, and may be there for ever */
+        b->look_all |= (p[i].revents & POLLIN) != 0;
+    return b->look_all;
 }
 
 static void sleeping(struct sn_wire *wire, bool asleep)
