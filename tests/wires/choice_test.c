@@ -34,6 +34,7 @@ static void refused(void **state)
         {"udp:::ffff:127.0.0.1", "1", "eth", "expected an IPv4 or IPv6"},
         {"udp:192.0.2.77", "1", "eth", "no interface of this host has address 1"},
         {"udp:127.0.0.1,127.0.0.2,127.0.0.3,127.0.0.4,127.0.0.5", "1", "eth", "more than 4"},
+        {"udp:127.0.0.1,127.0.0.2,127.0.0.1", "1", "eth", "127.0.0.1: given twice"},
         {"udp:fe80::1", "1", "eth", "link-local"},
         {"udp:127.0.0.1,mtu=1500", "1", "eth", "expected"},
         {"udp:127.0.0.1", "2", "eth", "SOFTNIC_DEVICES=2"},

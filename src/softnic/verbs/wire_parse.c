@@ -80,6 +80,10 @@ static bool take_option(struct sv_wire_choice *c, const char *word, const char *
     uint8_t gid[16];
     *why = "expected an IPv4 or IPv6 address";
     if (to_gid(word, gid)) {
+        *why = "given twice";
+        for (unsigned i = 0; i < c->gid_count; i++)
+            if (!memcmp(c->gid[i], gid, 16))
+                return false;
         *why = "more than 4 addresses";
         return add_gid(c, gid) == 0;
     }
