@@ -8,11 +8,12 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "softnic/wire/shm_internal.h"
 
-enum { POKE_ID = 0, EVENTS = 32, MAX_TURNS = 1000 };
+enum { POKE_ID = 0, EVENTS = 32, MAX_TURNS = 1000, STUCK_NS = 10000000 };
 
 int shm_watch(struct shm_wire *w, int fd, uint64_t id)
 {
@@ -20,12 +21,14 @@ int shm_watch(struct shm_wire *w, int fd, uint64_t id)
     return epoll_ctl(w->epoll, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
 }
 
-static bool accept_on(struct shm_wire *w, uint64_t id)
+/* *stuck: whoever asks cannot be let in or sent away, for want of a descriptor, and goes on asking. */
+static bool accept_on(struct shm_wire *w, uint64_t id, bool *stuck)
 {
     for (struct shm_endpoint *e = w->endpoints; e; e = e->next)
         for (unsigned i = 0; i < e->identity.gid_count; i++)
             if (e->id[i] == id) {
-                shm_peer_accept(w, e, i);
+                int rc = shm_peer_accept(w, e, i);
+                *stuck |= rc == -EMFILE || rc == -ENFILE;
                 return true;
             }
     return false;
@@ -50,20 +53,22 @@ static void on_connection(struct shm_wire *w, struct shm_connection *c, uint32_t
         shm_peer_hangup(w, c);
 }
 
-static void handle(struct shm_wire *w, const struct epoll_event *events, int count)
+static bool handle(struct shm_wire *w, const struct epoll_event *events, int count)
 {
+    bool stuck = false;
     for (int i = 0; i < count; i++) {
         uint64_t id = events[i].data.u64, ignored;
         if (id == POKE_ID) {
             if (read(w->poke, &ignored, sizeof(ignored)) < 0)
                 continue; /* somebody was faster */
-        } else if (!accept_on(w, id)) {
+        } else if (!accept_on(w, id, &stuck)) {
             struct shm_connection *c = find(w, id);
             if (c && !c->dead)
                 on_connection(w, c, events[i].events);
         }
     }
     shm_peer_reap(w);
+    return stuck;
 }
 
 /* A peer woke us, or somebody new is there: whoever sleeps in the port may be needed. */
@@ -83,9 +88,11 @@ static void *run(void *arg)
         if (n <= 0)
             continue;
         sn_port_lock(w->wire.port);
-        handle(w, events, n);
+        bool stuck = handle(w, events, n);
         sn_port_unlock(w->wire.port);
         drive(w);
+        if (stuck)
+            nanosleep(&(struct timespec){.tv_nsec = STUCK_NS}, NULL);
     }
     return NULL;
 }
