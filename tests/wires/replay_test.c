@@ -3,9 +3,11 @@
  * A capture file as the far end: what a requester sent once is played to a responder of the same seed, which must end
  * with the same memory and the same last acknowledgement. Damaged frames in the file change nothing.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "rig.h"
@@ -154,6 +156,9 @@ static void wrong_files(void **state)
     fclose(f);
     assert_true(sn_replay_open(play, NULL, mac_b, &backend, &why) < 0);
     assert_non_null(why);
+    assert_int_equal(unlink(play), 0);
+    assert_int_equal(mkfifo(play, 0600), 0); /* nobody writes it: opening it would wait for ever */
+    assert_int_equal(sn_replay_open(play, NULL, mac_b, &backend, &why), -ESPIPE);
 }
 
 int main(void)

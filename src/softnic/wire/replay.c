@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "softnic/wire/pcap.h"
@@ -75,6 +76,11 @@ static void destroy(struct sn_backend *b)
 
 static int open_files(struct replay *r, const char *play, const char *record, const char **why)
 {
+    struct stat st;
+    if (!stat(play, &st) && S_ISFIFO(st.st_mode)) {
+        *why = "a pipe: the port would wait for whoever writes it";
+        return -ESPIPE;
+    }
     int rc = sn_pcap_open(play, &r->reader, why);
     if (rc || !record)
         return rc;
