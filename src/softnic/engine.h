@@ -331,7 +331,8 @@ struct sn_port {
     void *tap_arg;
     void (*capture)(void *arg, const struct sn_burst *burst); /* NULL: nobody looks */
     void *capture_arg;
-    uint32_t burst_bytes;
+    uint32_t burst_most;  /* payload of a burst: what was configured, and the wire's limit */
+    uint32_t burst_bytes; /* the same, or while a fault plan is active 1: the transport rounds up to one path MTU */
     struct sn_faults *faults; /* fault/inject.h; NULL: no plan is active */
     struct sn_inproc inproc;
     /* The thread; see port/thread.c. */

@@ -2,7 +2,9 @@
 /* The UDP wire between two NICs of one host that share an address, or have one each; IPv4 and IPv6; all path MTUs. */
 #include "format/bth.h"
 #include "rig.h"
-#include "softnic/wire/packet_flow.h"
+#include "softnic/engine.h"
+#include "softnic/fault/inject.h"
+#include "softnic/wire/packet_internal.h"
 #include "softnic/wire/udp.h"
 
 static struct sn_backend *udp(void)
@@ -99,10 +101,34 @@ static void window_of_a_new_connection(void **state)
     assert_true(sn_flow_may_send(&f, &write, 1 << 18));
 }
 
+/* A fault plan from before the wire makes bursts of one packet. When it ends they grow again, and the wire has room. */
+static void plan_before_the_wire(void **state)
+{
+    static const char text[] = "drop:rate=0.5";
+    struct sn_fault_plan plan;
+    struct sn_port *port;
+    struct sn_wire *wire;
+    char why[200];
+    (void)state;
+    assert_int_equal(sn_fault_parse(text, strlen(text), &plan, why, sizeof(why)), 0);
+    assert_int_equal(sn_port_create(&(struct sn_port_config){.no_thread = true}, &port), 0);
+    assert_int_equal(sn_port_set_faults(port, &plan, 1), 0);
+    assert_int_equal(sn_packet_wire_create(port, udp(), true, &wire), 0);
+    assert_int_equal(port->burst_bytes, 1);
+    assert_int_equal(sn_port_set_faults(port, NULL, 0), 0);
+    assert_in_range(port->burst_bytes, 4096, 65536);
+    const struct sn_packet_wire *w = (struct sn_packet_wire *)wire;
+    assert_true(w->out_room >= port->burst_bytes + (size_t)port->burst_bytes / 256 * 160);
+    assert_true(w->out_max >= port->burst_bytes / 256);
+    wire->ops->destroy(wire);
+    sn_port_destroy(port);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(one_address), cmocka_unit_test(two_addresses),
                                        cmocka_unit_test(ipv6), cmocka_unit_test(reads_between_writes),
-                                       cmocka_unit_test(window_of_a_new_connection)};
+                                       cmocka_unit_test(window_of_a_new_connection),
+                                       cmocka_unit_test(plan_before_the_wire)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

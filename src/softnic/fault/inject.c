@@ -269,7 +269,7 @@ static void detach(struct sn_port *port)
     sn_hold_end(f, true);
     sn_doorbells_end(f, true);
     port->faults = NULL;
-    port->burst_bytes = f->burst_bytes;
+    port->burst_bytes = port->burst_most;
     free(f);
 }
 
@@ -293,8 +293,7 @@ int sn_port_set_faults(struct sn_port *port, const struct sn_fault_plan *plan, u
     }
     port->now_valid = false;
     f->began_ns = sn_port_now(port);
-    f->burst_bytes = port->burst_bytes;
-    port->burst_bytes = 1; /* the transport rounds up to one path MTU */
+    port->burst_bytes = 1;
     port->faults = f;
     return 0;
 }

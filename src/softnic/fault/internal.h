@@ -53,7 +53,6 @@ struct sn_faults {
     struct rule_state state[SN_FAULT_RULES];
     struct sn_fault_counts counts;
     uint64_t began_ns;
-    uint32_t burst_bytes; /* of the port, before */
     bool passing;         /* what comes by now has been judged */
     struct judged again[SN_AGAIN_SLOTS]; /* by sqpn */
     struct held_packet *packets, **packets_tail; /* oldest first; tail: not valid while there are none */

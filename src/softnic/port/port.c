@@ -32,7 +32,8 @@ int sn_port_create(const struct sn_port_config *config, struct sn_port **out)
         return sn_fail(-ENOMEM, what, NULL, 0, "bytes", sizeof(*port));
     if (config != NULL)
         port->config = *config;
-    port->burst_bytes = port->config.burst_bytes != 0 ? port->config.burst_bytes : SN_BURST_BYTES;
+    port->burst_most = port->config.burst_bytes != 0 ? port->config.burst_bytes : SN_BURST_BYTES;
+    port->burst_bytes = port->burst_most;
     ret = sn_inproc_create(&port->inproc);
     if (ret != 0) {
         free(port);

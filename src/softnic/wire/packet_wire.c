@@ -12,6 +12,7 @@
 
 #include "format/bth.h"
 #include "softnic/engine.h"
+#include "softnic/fault/inject.h"
 #include "softnic/wire/cut.h"
 #include "softnic/wire/packet_icrc.h"
 #include "softnic/wire/packet_internal.h"
@@ -611,13 +612,15 @@ int sn_packet_wire_create(struct sn_port *port, struct sn_backend *backend, bool
     w->wire.port = w->port = port;
     w->backend = backend;
     w->epoll = w->poke = -1;
-    if (!allocate(w, port->burst_bytes) || (rc = open_epoll(w)) != 0) {
+    if (!allocate(w, port->burst_most) || (rc = open_epoll(w)) != 0) {
         release(w);
         return rc;
     }
     backend->wire = w;
-    if (port->burst_bytes > BURST_BYTES)
-        port->burst_bytes = BURST_BYTES;
+    if (port->burst_most > BURST_BYTES)
+        port->burst_most = BURST_BYTES;
+    if (!sn_port_has_faults(port)) /* else it is restored when the plan ends */
+        port->burst_bytes = port->burst_most;
     if (backend->ops->layer == SN_LAYER_ETHERNET && !backend->ops->address && !(w->neigh = sn_neigh_create(w))) {
         release(w);
         return -ENOMEM;
