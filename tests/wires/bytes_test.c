@@ -115,14 +115,24 @@ static struct options seeded(void)
     return o;
 }
 
+/* Of this process alone: on an address that others use too it would get another slot, and other QP numbers with it. */
+static char address[2][16];
+
+static void make_addresses(void)
+{
+    unsigned pid = (unsigned)getpid();
+    for (unsigned i = 0; i < 2; i++)
+        snprintf(address[i], sizeof(address[i]), "127.%u.%u.%u", 1 + (pid >> 8) % 250, pid & 0xff, 2 + i);
+}
+
 static void over_wire(struct sn_backend *first, struct sn_backend *second, struct frames *out, size_t skip)
 {
     static struct station a, b;
     struct options o = seeded();
     recording = out;
     skip_bytes = skip;
-    station_open_seeded(&a, recorded(first), "127.0.0.2", &o, 42);
-    station_open_seeded(&b, recorded(second), "127.0.0.3", &o, 43);
+    station_open_seeded(&a, recorded(first), address[0], &o, 42);
+    station_open_seeded(&b, recorded(second), address[1], &o, 43);
     script(&a, &b, &a.e, &b.e);
     station_close(&a);
     station_close(&b);
@@ -143,7 +153,7 @@ static void in_one_port(struct frames *out)
     assert_int_equal(sn_port_create(&config, &a.w.port), 0);
     for (int i = 0; i < 2; i++) {
         struct sn_nic_config nic = {.name = "softnic", .gid_count = 1, .slot = 1, .seed = 42u + (unsigned)i};
-        gid_of(i ? "127.0.0.3" : "127.0.0.2", nic.gid[0]);
+        gid_of(address[i], nic.gid[0]);
         assert_int_equal(sn_nic_create(a.w.port, &nic, &a.w.nic[i]), 0);
         end_open(&e[i], &a.w, i, &o);
     }
@@ -182,6 +192,7 @@ static void same_bytes(void **state)
     struct sn_backend *first, *second;
     int fd[2];
     (void)state;
+    make_addresses();
     in_one_port(&in_process);
     assert_int_equal(sn_udp_open(&first), 0);
     assert_int_equal(sn_udp_open(&second), 0);
