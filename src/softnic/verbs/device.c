@@ -16,6 +16,7 @@
 #include "softnic/verbs/env.h"
 #include "softnic/verbs/fault.h"
 #include "softnic/verbs/log.h"
+#include "softnic/wire/descriptors.h"
 #include "softnic/wire/packet_wire.h"
 #include "softnic/wire/shm.h"
 
@@ -113,8 +114,7 @@ static void after_fork_child(void)
         atomic_store(&inside[i].count, 0);
     wire = NULL;
     open_contexts = NULL;
-    sn_shm_after_fork_child();
-    sn_packet_after_fork_child();
+    sn_fd_after_fork_child();
     for (unsigned i = 0; i < device_count; i++) {
         devices[i].nic = NULL;
         devices[i].contexts = 0;

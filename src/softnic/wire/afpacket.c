@@ -187,7 +187,7 @@ static int bind_afpacket(struct sn_backend *b, const struct sn_slot *slot)
         if (fd < 0)
             continue; /* not an address of the kernel's: it will not answer for it */
         if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program))) {
-            sn_packet_close(fd);
+            sn_fd_close(fd);
             return -errno;
         }
         own(b)->deaf[i] = fd;
@@ -199,7 +199,7 @@ static void unbind_afpacket(struct sn_backend *b, const struct sn_slot *slot)
 {
     (void)slot;
     for (int i = 0; i < 4; i++) {
-        sn_packet_close(own(b)->deaf[i]);
+        sn_fd_close(own(b)->deaf[i]);
         own(b)->deaf[i] = -1;
     }
 }
@@ -208,7 +208,7 @@ static void destroy(struct sn_backend *b)
 {
     struct afpacket *a = own(b);
     unbind_afpacket(b, NULL);
-    sn_packet_close(a->raw.fd);
+    sn_fd_close(a->raw.fd);
     free(a->raw.buffer);
     free(a->scratch);
     free(a);
@@ -293,7 +293,7 @@ int sn_afpacket_open(const char *interface, struct sn_backend **out)
         free(a);
         return rc;
     }
-    sn_packet_track(fd);
+    sn_fd_track(fd);
     a->raw.base.ops = &ops;
     a->raw.fd = fd;
     sn_packet_watch(&a->raw.base, fd);

@@ -10,18 +10,9 @@
 
 #include "softnic/wire/packet_wire.h"
 
-/* Abstract: sun_path starts with a zero byte, and the name ends with the address length. */
 static socklen_t name_of(const uint8_t gid[16], unsigned slot, struct sockaddr_un *out)
 {
-    char name[96];
-    int n = snprintf(name, sizeof(name), "softnic-packet/%u/", (unsigned)geteuid());
-    for (int i = 0; i < 16; i++)
-        n += snprintf(name + n, sizeof(name) - (size_t)n, "%02x", gid[i]);
-    n += snprintf(name + n, sizeof(name) - (size_t)n, "/%u", slot);
-    memset(out, 0, sizeof(*out));
-    out->sun_family = AF_UNIX;
-    memcpy(out->sun_path + 1, name, (size_t)n);
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+    return sn_slot_name("softnic-packet", geteuid(), gid, slot, out);
 }
 
 static int take_one(const uint8_t gid[16], unsigned slot)
@@ -36,7 +27,7 @@ static int take_one(const uint8_t gid[16], unsigned slot)
         close(fd);
         return rc;
     }
-    sn_packet_track(fd);
+    sn_fd_track(fd);
     return fd;
 }
 
@@ -48,7 +39,7 @@ static int take_all(struct sn_slot *s, unsigned slot)
             continue;
         int rc = s->fd[i];
         while (i-- > 0)
-            sn_packet_close(s->fd[i]);
+            sn_fd_close(s->fd[i]);
         return rc;
     }
     s->slot = (uint8_t)slot;
@@ -70,7 +61,7 @@ int sn_slot_take(struct sn_slot *s, const uint8_t gid[][16], unsigned gid_count)
 void sn_slot_give(struct sn_slot *s)
 {
     for (unsigned i = 0; i < s->gid_count; i++)
-        sn_packet_close(s->fd[i]);
+        sn_fd_close(s->fd[i]);
     s->gid_count = 0;
 }
 

@@ -29,43 +29,6 @@ static struct sn_packet_wire *own(struct sn_wire *wire)
     return (struct sn_packet_wire *)wire;
 }
 
-/* ---- descriptors ------------------------------------------------------------------------------------------------ */
-
-enum { MAX_TRACKED = 1024 };
-static atomic_int tracked[MAX_TRACKED]; /* fd + 1; 0: free */
-
-void sn_packet_track(int fd)
-{
-    for (int i = 0; i < MAX_TRACKED; i++) {
-        int expected = 0;
-        if (!atomic_load_explicit(&tracked[i], memory_order_relaxed) &&
-            atomic_compare_exchange_strong(&tracked[i], &expected, fd + 1))
-            return;
-    }
-}
-
-void sn_packet_close(int fd)
-{
-    if (fd < 0)
-        return;
-    for (int i = 0; i < MAX_TRACKED; i++) {
-        int expected = fd + 1;
-        if (atomic_load_explicit(&tracked[i], memory_order_relaxed) == fd + 1 &&
-            atomic_compare_exchange_strong(&tracked[i], &expected, 0))
-            break;
-    }
-    close(fd);
-}
-
-void sn_packet_after_fork_child(void)
-{
-    for (int i = 0; i < MAX_TRACKED; i++) {
-        int fd = atomic_exchange_explicit(&tracked[i], 0, memory_order_relaxed) - 1;
-        if (fd >= 0)
-            close(fd);
-    }
-}
-
 int sn_packet_watch(struct sn_backend *b, int fd)
 {
     if (b->fds == SN_PACKET_MAX_FDS)
@@ -550,8 +513,8 @@ static void release(struct sn_packet_wire *w)
     }
     sn_neigh_destroy(w->neigh);
     w->backend->ops->destroy(w->backend);
-    sn_packet_close(w->epoll);
-    sn_packet_close(w->poke);
+    sn_fd_close(w->epoll);
+    sn_fd_close(w->poke);
     free(w->out_bytes);
     free(w->out);
     free(w->stage);
@@ -584,8 +547,8 @@ static int open_epoll(struct sn_packet_wire *w)
     w->poke = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (w->epoll < 0 || w->poke < 0)
         return -errno;
-    sn_packet_track(w->epoll);
-    sn_packet_track(w->poke);
+    sn_fd_track(w->epoll);
+    sn_fd_track(w->poke);
     struct epoll_event e = {.events = EPOLLIN};
     if (epoll_ctl(w->epoll, EPOLL_CTL_ADD, w->poke, &e))
         return -errno;

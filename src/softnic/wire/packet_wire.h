@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "softnic/wire/burst.h"
+#include "softnic/wire/descriptors.h"
 #include "softnic/wire/frame.h"
 #include "softnic/wire/packet_slot.h"
 #include "softnic/wire/wire.h"
@@ -118,15 +119,8 @@ void sn_packet_unbind(struct sn_wire *wire, const uint8_t gid0[16]);
 /* Counters of this process, over all packet wires that it had. */
 void sn_packet_count(struct sn_packet_counters *out);
 
-/* In a forked child: closes the parent's descriptors. Async-signal-safe. */
-void sn_packet_after_fork_child(void);
-
 /* The largest path MTU (1..5, 0: none) whose every packet fits IP packets of `mtu` bytes. */
 uint8_t sn_packet_path_mtu(uint32_t mtu, bool ipv6);
-
-/* Descriptors that a child must not keep. */
-void sn_packet_track(int fd);
-void sn_packet_close(int fd);
 
 /* Descriptors whose arrivals wake the port. -ENOSPC: there are too many. */
 int sn_packet_watch(struct sn_backend *b, int fd);

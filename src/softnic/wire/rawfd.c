@@ -18,7 +18,7 @@ int rawfd_create(const struct sn_backend_ops *ops, int fd, const uint8_t mac[6],
         close(fd);
         return -ENOMEM;
     }
-    sn_packet_track(fd);
+    sn_fd_track(fd);
     r->base.ops = ops;
     r->fd = fd;
     r->buffer = buffer;
@@ -32,7 +32,7 @@ int rawfd_create(const struct sn_backend_ops *ops, int fd, const uint8_t mac[6],
 void rawfd_destroy(struct sn_backend *b)
 {
     struct rawfd *r = (struct rawfd *)b;
-    sn_packet_close(r->fd);
+    sn_fd_close(r->fd);
     free(r->buffer);
     free(r);
 }

@@ -86,7 +86,7 @@ static void free_endpoint(struct shm_wire *w, struct shm_endpoint *e)
     w->dying = dying;
     for (unsigned i = 0; i < e->identity.gid_count; i++)
         if (e->listener[i] >= 0)
-            shm_close(e->listener[i]);
+            sn_fd_close(e->listener[i]);
     free(e);
 }
 
@@ -101,8 +101,8 @@ static void destroy(struct sn_wire *wire)
         free_endpoint(w, e);
     }
     shm_windows_close(w);
-    shm_close(w->epoll);
-    shm_close(w->poke);
+    sn_fd_close(w->epoll);
+    sn_fd_close(w->poke);
     free(w);
 }
 
@@ -120,8 +120,8 @@ static int open_descriptors(struct shm_wire *w)
         close(w->epoll);
         return rc;
     }
-    shm_track(w->epoll);
-    shm_track(w->poke);
+    sn_fd_track(w->epoll);
+    sn_fd_track(w->poke);
     return shm_watch(w, w->poke, 0);
 }
 
@@ -142,8 +142,8 @@ int sn_shm_create(struct sn_port *port, const struct sn_shm_config *config, stru
     }
     rc = shm_helper_start(w);
     if (rc) {
-        shm_close(w->epoll);
-        shm_close(w->poke);
+        sn_fd_close(w->epoll);
+        sn_fd_close(w->poke);
         free(w);
         return rc;
     }
@@ -160,7 +160,7 @@ static int listen_all(struct shm_endpoint *e, unsigned slot)
             continue;
         int rc = e->listener[i];
         while (i-- > 0)
-            shm_close(e->listener[i]);
+            sn_fd_close(e->listener[i]);
         return rc;
     }
     e->identity.slot = (uint8_t)slot;

@@ -52,9 +52,6 @@ void sn_shm_unbind(struct sn_wire *wire, const uint8_t gid0[16]);
 /* Counters of this process, over all wires that it had. */
 void sn_shm_count(struct sn_shm_counters *out);
 
-/* In a forked child: closes the parent's sockets. Async-signal-safe. */
-void sn_shm_after_fork_child(void);
-
 #ifdef __cplusplus
 }
 #endif

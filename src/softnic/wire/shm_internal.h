@@ -14,6 +14,7 @@
 
 #include "softnic/nic.h"
 #include "softnic/wire/burst.h"
+#include "softnic/wire/descriptors.h"
 #include "softnic/wire/shm.h"
 #include "softnic/wire/shm_ring.h"
 #include "softnic/wire/wire.h"
@@ -125,9 +126,6 @@ ssize_t shm_receive_memory(int fd, void *data, size_t size, int *memory);
 int shm_make_memory(size_t bytes);
 int shm_check_memory(int fd, size_t bytes); /* sealed against shrinking and of this size */
 void *shm_map(int fd, size_t bytes);
-/* Descriptors that a forked child has to close. */
-void shm_track(int fd);
-void shm_close(int fd);
 
 /* shm_peer.c */
 struct shm_connection *shm_peer_find(struct shm_wire *w, const struct sn_burst *burst, int *error);

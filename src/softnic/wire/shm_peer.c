@@ -68,7 +68,7 @@ void shm_peer_kill(struct shm_wire *w, struct shm_connection *c)
 
 static void free_connection(struct shm_connection *c)
 {
-    shm_close(c->fd); /* leaves the epoll set with its last descriptor */
+    sn_fd_close(c->fd); /* leaves the epoll set with its last descriptor */
     shm_windows_unmap(c);
     if (c->map) {
         munmap(c->map, c->map_bytes);
@@ -168,7 +168,7 @@ static struct shm_connection *connect_to(struct shm_wire *w, struct shm_endpoint
     }
     struct shm_connection *c = new_connection(w, endpoint, fd, true);
     if (!c) {
-        shm_close(fd);
+        sn_fd_close(fd);
         *error = -EHOSTUNREACH;
         return NULL;
     }
@@ -230,7 +230,7 @@ int shm_peer_accept(struct shm_wire *w, struct shm_endpoint *endpoint, unsigned 
         return fd;
     struct shm_connection *c = new_connection(w, endpoint, fd, false);
     if (!c) {
-        shm_close(fd);
+        sn_fd_close(fd);
         return -ENOMEM;
     }
     memcpy(c->target, endpoint->identity.gid[gid_index], 16);

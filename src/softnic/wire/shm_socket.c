@@ -13,56 +13,11 @@
 
 #include "softnic/wire/shm_internal.h"
 
-/* ---- descriptors that a forked child must not keep: it would hold connections open after its parent's death ---------
- */
-
-enum { MAX_TRACKED = 8192 };
-static atomic_int tracked[MAX_TRACKED]; /* fd + 1; 0: free */
-
-void shm_track(int fd)
-{
-    for (int i = 0; i < MAX_TRACKED; i++) {
-        int expected = 0;
-        if (!atomic_load_explicit(&tracked[i], memory_order_relaxed) &&
-            atomic_compare_exchange_strong(&tracked[i], &expected, fd + 1))
-            return;
-    }
-}
-
-void shm_close(int fd)
-{
-    for (int i = 0; i < MAX_TRACKED; i++) {
-        int expected = fd + 1;
-        if (atomic_load_explicit(&tracked[i], memory_order_relaxed) == fd + 1 &&
-            atomic_compare_exchange_strong(&tracked[i], &expected, 0))
-            break;
-    }
-    close(fd);
-}
-
-void sn_shm_after_fork_child(void)
-{
-    for (int i = 0; i < MAX_TRACKED; i++) {
-        int fd = atomic_exchange_explicit(&tracked[i], 0, memory_order_relaxed) - 1;
-        if (fd >= 0)
-            close(fd);
-    }
-}
-
 /* ---- names ------------------------------------------------------------------------------------------------------ */
 
-/* Abstract: sun_path starts with a zero byte, and the name ends with the address length. */
 static socklen_t name_of(const uint8_t gid[16], unsigned slot, struct sockaddr_un *out)
 {
-    char name[80];
-    int n = snprintf(name, sizeof(name), "softnic/%u/", (unsigned)getuid());
-    for (int i = 0; i < 16; i++)
-        n += snprintf(name + n, sizeof(name) - (size_t)n, "%02x", gid[i]);
-    n += snprintf(name + n, sizeof(name) - (size_t)n, "/%u", slot);
-    memset(out, 0, sizeof(*out));
-    out->sun_family = AF_UNIX;
-    memcpy(out->sun_path + 1, name, (size_t)n);
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+    return sn_slot_name("softnic", getuid(), gid, slot, out);
 }
 
 static int new_socket(void)
@@ -96,7 +51,7 @@ int shm_listen(const uint8_t gid[16], unsigned slot)
         return fd;
     if (bind(fd, (struct sockaddr *)&name, length) || listen(fd, 256))
         return close_with(fd, -errno);
-    shm_track(fd);
+    sn_fd_track(fd);
     return fd;
 }
 
@@ -112,7 +67,7 @@ int shm_connect(const uint8_t gid[16], unsigned slot)
     int rc = check_credentials(fd);
     if (rc)
         return close_with(fd, rc);
-    shm_track(fd);
+    sn_fd_track(fd);
     return fd;
 }
 
@@ -124,7 +79,7 @@ int shm_accept(int listener)
     int rc = check_credentials(fd);
     if (rc)
         return close_with(fd, rc);
-    shm_track(fd);
+    sn_fd_track(fd);
     return fd;
 }
 

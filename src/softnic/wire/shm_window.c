@@ -106,7 +106,7 @@ static int find_file(const struct mapping *m, uint64_t *bytes)
 static void forget(struct shm_window *v)
 {
     if (v->fd >= 0 && v->id)
-        shm_close(v->fd);
+        sn_fd_close(v->fd);
     *v = (struct shm_window){.fd = -1};
 }
 
@@ -161,9 +161,9 @@ static struct shm_window *discover(struct shm_wire *w, const void *addr)
     *v = (struct shm_window){.id = w->next_window_id, .low = m.low, .high = m.high, .offset = m.offset};
     v->fd = find_file(&m, &bytes);
     if (v->fd >= 0)
-        shm_track(v->fd);
+        sn_fd_track(v->fd);
     if (v->fd >= 0 && (m.offset > bytes || m.high - m.low > bytes - m.offset + 4095)) { /* partly beyond the file's end */
-        shm_close(v->fd);
+        sn_fd_close(v->fd);
         v->fd = -1;
     }
     v->bytes = bytes;

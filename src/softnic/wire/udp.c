@@ -149,7 +149,7 @@ int udp_socket(const uint8_t gid[16], uint16_t port, bool receives)
         close(fd);
         return rc;
     }
-    sn_packet_track(fd);
+    sn_fd_track(fd);
     return fd;
 }
 
@@ -219,7 +219,7 @@ static void drop_rx(struct udp_backend *u, unsigned i)
 {
     sn_packet_unwatch(&u->base, u->rx[i].fd);
     if (u->rx[i].role != UDP_PASSED) /* that is the slot's */
-        sn_packet_close(u->rx[i].fd);
+        sn_fd_close(u->rx[i].fd);
     u->connected -= u->rx[i].role == UDP_CONNECTED;
     u->rx[i] = u->rx[--u->rx_count];
 }
@@ -240,7 +240,7 @@ static void passed_on(struct sn_backend *b, const struct sn_frame_in *in)
         return;
     socklen_t length = udp_sockaddr(in->sgid, in->udp_sport, &peer);
     if (connect(fd, (struct sockaddr *)&peer, length) || add_rx(u, fd, UDP_CONNECTED, in->dgid)) {
-        sn_packet_close(fd);
+        sn_fd_close(fd);
         return;
     }
     struct udp_rx *r = &u->rx[u->rx_count - 1];
@@ -255,7 +255,7 @@ static void unbind_udp(struct sn_backend *b, const struct sn_slot *slot)
     for (unsigned g = 0; g < slot->gid_count; g++) {
         for (unsigned i = u->tx_count; i-- > 0;)
             if (!memcmp(u->tx[i].local, slot->gid[g], 16)) {
-                sn_packet_close(u->tx[i].fd);
+                sn_fd_close(u->tx[i].fd);
                 u->tx[i] = u->tx[--u->tx_count];
             }
         for (unsigned i = u->rx_count; i-- > 0;)
@@ -286,7 +286,7 @@ static int bind_udp(struct sn_backend *b, const struct sn_slot *slot)
         if (fd >= 0) {
             rc = add_rx(u, fd, UDP_LISTENER, slot->gid[g]);
             if (rc)
-                sn_packet_close(fd);
+                sn_fd_close(fd);
             else
                 rc = add_rx(u, slot->fd[g], UDP_PASSED, slot->gid[g]);
         }
@@ -307,7 +307,7 @@ static void destroy(struct sn_backend *b)
     while (u->rx_count)
         drop_rx(u, u->rx_count - 1);
     for (unsigned i = 0; i < u->tx_count; i++)
-        sn_packet_close(u->tx[i].fd);
+        sn_fd_close(u->tx[i].fd);
     free(u->buffer);
     free(u);
 }

@@ -178,7 +178,7 @@ int xdp_socket_open(struct xdp *x, const char *interface)
     x->fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
     if (x->fd < 0)
         return -errno;
-    sn_packet_track(x->fd);
+    sn_fd_track(x->fd);
     if ((rc = register_memory(x)) || (rc = make_rings(x)))
         return rc;
     hand_out_chunks(x);
@@ -190,7 +190,7 @@ int xdp_socket_open(struct xdp *x, const char *interface)
         if (rc < 0)
             return rc;
         *steps[i] = rc;
-        sn_packet_track(rc);
+        sn_fd_track(rc);
         if (i == 0 && (rc = put_in_map(x->map_fd, x->fd)) != 0)
             return rc;
     }
@@ -202,7 +202,7 @@ void xdp_socket_close(struct xdp *x)
     struct xdp_ring *rings[] = {&x->fill, &x->completion, &x->rx, &x->tx};
     int fds[] = {x->link_fd, x->program_fd, x->map_fd, x->fd};
     for (int i = 0; i < 4; i++)
-        sn_packet_close(fds[i]);
+        sn_fd_close(fds[i]);
     for (int i = 0; i < 4; i++)
         if (rings[i]->map)
             munmap(rings[i]->map, rings[i]->map_bytes);

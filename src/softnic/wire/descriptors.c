@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "softnic/wire/descriptors.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_TRACKED = 9216 };
+static atomic_int tracked[MAX_TRACKED]; /* fd + 1; 0: free */
+
+void sn_fd_track(int fd)
+{
+    for (int i = 0; i < MAX_TRACKED; i++) {
+        int expected = 0;
+        if (!atomic_load_explicit(&tracked[i], memory_order_relaxed) &&
+            atomic_compare_exchange_strong(&tracked[i], &expected, fd + 1))
+            return;
+    }
+}
+
+void sn_fd_close(int fd)
+{
+    if (fd < 0)
+        return;
+    for (int i = 0; i < MAX_TRACKED; i++) {
+        int expected = fd + 1;
+        if (atomic_load_explicit(&tracked[i], memory_order_relaxed) == fd + 1 &&
+            atomic_compare_exchange_strong(&tracked[i], &expected, 0))
+            break;
+    }
+    close(fd);
+}
+
+void sn_fd_after_fork_child(void)
+{
+    for (int i = 0; i < MAX_TRACKED; i++) {
+        int fd = atomic_exchange_explicit(&tracked[i], 0, memory_order_relaxed) - 1;
+        if (fd >= 0)
+            close(fd);
+    }
+}
+
+socklen_t sn_slot_name(const char *prefix, uid_t uid, const uint8_t gid[16], unsigned slot, struct sockaddr_un *out)
+{
+    char name[96];
+    int n = snprintf(name, sizeof(name), "%s/%u/", prefix, (unsigned)uid);
+    for (int i = 0; i < 16; i++)
+        n += snprintf(name + n, sizeof(name) - (size_t)n, "%02x", gid[i]);
+    n += snprintf(name + n, sizeof(name) - (size_t)n, "/%u", slot);
+    memset(out, 0, sizeof(*out));
+    out->sun_family = AF_UNIX;
+    memcpy(out->sun_path + 1, name, (size_t)n);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What all wires between processes share: descriptors that a forked child must not keep, since it would hold connections
+ * and names open after its parent's death; and the names of process slots.
+ */
+#ifndef SOFTNIC_WIRE_DESCRIPTORS_H
+#define SOFTNIC_WIRE_DESCRIPTORS_H
+
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/un.h>
+
+void sn_fd_track(int fd);
+void sn_fd_close(int fd); /* no longer tracked; negative: nothing to do */
+void sn_fd_after_fork_child(void); /* closes what is tracked; async-signal-safe */
+
+/* Abstract: "<prefix>/<uid>/<gid in hex>/<slot>" behind a zero byte. Returns the address length, where the name ends. */
+socklen_t sn_slot_name(const char *prefix, uid_t uid, const uint8_t gid[16], unsigned slot, struct sockaddr_un *out);
+
+#endif
