@@ -25,10 +25,12 @@ packages_of() {
         echo shellcheck codespell ;;
     wire-tests) # what Wireshark makes of our captures, interfaces and loss; without them those tests are skipped
         echo tshark iproute2 nftables ;;
+    compat) # programs of others that softnic has to carry (scripts/compat.sh); what is missing is skipped by name
+        echo ibverbs-utils perftest rdmacm-utils ucx-utils libfabric-bin openmpi-bin libopenmpi-dev python3 python3-pyverbs ;;
     newcomer)
         echo debootstrap git ;;
     *)
-        echo "install-deps: unknown group '$1' (build, demo, bench, alternatives, aarch64, clang, fuzz, lint, wire-tests, newcomer)" >&2
+        echo "install-deps: unknown group '$1' (build, demo, bench, alternatives, aarch64, clang, fuzz, lint, wire-tests, compat, newcomer)" >&2
         return 1 ;;
     esac
 }
