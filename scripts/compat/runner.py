@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a case: processes in groups of their own, free ports, hang guards, and a look at what is left behind."""
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+from case import FAILED, PASSED, REFUSED, SKIPPED, Outcome, Result, last_words
+
+REASON_OF_SIGNAL = {s.value: s.name for s in signal.Signals}
+
+
+def free_port():
+    with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as s:
+        s.bind(("::", 0))
+        return s.getsockname()[1]
+
+
+def is_listening(port):
+    """Asks the kernel's table, so that no connection is used up."""
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        try:
+            with open(table) as lines:
+                for line in lines:
+                    words = line.split()
+                    if len(words) > 3 and words[3] == "0A" and words[1].endswith(":%04X" % port):
+                        return True
+        except OSError:
+            pass
+    return False
+
+
+def how_it_ended(status):
+    if status is None:
+        return "did not end"
+    return REASON_OF_SIGNAL.get(-status, f"signal {-status}") if status < 0 else f"exit status {status}"
+
+
+def shared_memory():
+    """POSIX shared memory and System V segments that exist now: a run must not add to them."""
+    try:
+        return set(os.listdir("/dev/shm"))
+    except OSError:
+        return set()
+
+
+class Process:
+    def __init__(self, name, command, env, folder):
+        self.name, self.path = name, os.path.join(folder, name + ".log")
+        with open(self.path, "wb") as log:
+            self.popen = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                                          start_new_session=True, cwd=folder)
+
+    def text(self):
+        with open(self.path, "rb") as log:
+            return log.read().decode("utf-8", "replace")
+
+    def wait(self, until):
+        try:
+            return self.popen.wait(max(0.05, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            return None
+
+    def end(self):
+        """The whole group, children of launchers too."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(self.popen.pid, number)
+            except ProcessLookupError:
+                break
+            try:
+                self.popen.wait(2)
+            except subprocess.TimeoutExpired:
+                continue
+            if number == signal.SIGTERM:
+                time.sleep(0.05)
+        self.popen.wait()
+
+
+class Runner:
+    def __init__(self, build, logs, settings, native=False):
+        self.build, self.logs, self.settings, self.native = build, logs, settings, native
+        self.libraries = os.path.join(build, "softnic-libs")
+        program = os.path.join(build, "bin", "softnic")
+        self.softnic = program if os.access(program, os.X_OK) and not native else None
+        self.count = 0
+
+    def how(self):
+        return f"{self.softnic} run --" if self.softnic else f"LD_LIBRARY_PATH={self.libraries}"
+
+    def environment(self, case, folder, name):
+        env = dict(os.environ)
+        env.update(self.settings)
+        env.update(case.softnic)
+        env.update(case.env)
+        if not self.softnic and not self.native:
+            env["LD_LIBRARY_PATH"] = self.libraries + (":" + env["LD_LIBRARY_PATH"] if env.get("LD_LIBRARY_PATH") else "")
+        if case.capture:
+            env["SOFTNIC_PCAP"] = os.path.join(folder, name + ".pcap")
+        env["LC_ALL"] = "C"
+        return env
+
+    def start(self, case, name, words, folder, port):
+        command = [word.replace("{port}", str(port)).replace("{folder}", folder) for word in words]
+        prefix = [self.softnic, "run", "--"] if self.softnic else []
+        return Process(name, prefix + command, self.environment(case, folder, name), folder)
+
+    def wait_for_server(self, case, server, port, until):
+        while time.monotonic() < until and server.popen.poll() is None:
+            if case.ready == "port" and is_listening(port) or case.ready != "port" and re.search(case.ready, server.text()):
+                return
+            time.sleep(0.02)
+
+    def run(self, case):
+        missing = [words[0] for words in (case.server, case.client) if words and not shutil.which(words[0])]
+        if missing:
+            return Result(case, SKIPPED, f"{missing[0]} is not installed (Debian package {case.package})")
+        self.count += 1
+        folder = os.path.join(self.logs, "%03d-%s" % (self.count, re.sub(r"[^A-Za-z0-9]+", "-", case.name())[:80]))
+        os.makedirs(folder)
+        if case.before:
+            case.before(folder)
+        before, started = shared_memory(), time.monotonic()
+        outcome = self.play(case, folder, started + case.limit)
+        seconds = time.monotonic() - started
+        status, reason, figure = self.judge(case, outcome)
+        left = [name for name in shared_memory() - before if "softnic" in name or "gdaki" in name]
+        if left and status != FAILED:
+            status, reason = FAILED, f"left in /dev/shm: {', '.join(left)}"
+        return Result(case, status, reason, figure, seconds)
+
+    def play(self, case, folder, until):
+        port, outcome, processes = free_port(), Outcome(folder=folder), []
+        try:
+            if case.server:
+                processes.append(self.start(case, "server", case.server, folder, port))
+                self.wait_for_server(case, processes[0], port, until)
+            name = "client" if case.server else "program"
+            processes.append(self.start(case, name, case.client, folder, port))
+            for process in reversed(processes):
+                # A server whose client has failed may wait for the next one: it is not a hang of its own.
+                failed = any(outcome.status.values())
+                outcome.status[process.name] = process.wait(min(until, time.monotonic() + 3) if failed else until)
+        finally:
+            for process in processes:
+                process.end()
+                outcome.text[process.name] = process.text()
+                path = os.path.join(folder, process.name + ".pcap")
+                if os.path.exists(path):
+                    outcome.capture[process.name] = path
+        return outcome
+
+    @staticmethod
+    def judge(case, outcome):
+        text = outcome.all_text()
+        crashed = [f"{name}: {how_it_ended(status)}" for name, status in outcome.status.items()
+                   if status is not None and status < 0]
+        sanitizer = re.search(r"(ERROR: \w+Sanitizer: [^\n]*|runtime error: [^\n]*|WARNING: ThreadSanitizer: [^\n]*)", text)
+        if sanitizer:
+            return FAILED, sanitizer.group(1), ""
+        if crashed:
+            return FAILED, "; ".join(crashed), ""
+        if case.refusal:
+            match = re.search(case.refusal, text)
+            first = outcome.status.get("client", outcome.status.get("program"))
+            if match and first is not None:
+                return REFUSED, " ".join(match.group(0).split()), ""
+            if any(s is None for s in outcome.status.values()):
+                return FAILED, "expected a refusal, but it hangs", ""
+        bad = [(name, status) for name, status in outcome.status.items() if status != 0]
+        if bad:
+            # The first to fail says why; a client that failed is the cause of its server's end.
+            name, status = bad[0]
+            words = last_words(outcome.text[name]) or last_words(text)
+            return FAILED, f"{name}: {how_it_ended(status)}: {words}", ""
+        if case.refusal:
+            return FAILED, "expected a refusal, but it ran: the expectation is out of date", ""
+        if not case.check:
+            return PASSED, "", ""
+        reason, figure = case.check(outcome)
+        return (FAILED, reason, figure) if reason else (PASSED, "", figure)
