@@ -14,6 +14,7 @@
 
 #include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,12 +36,15 @@ struct sv_device {
     uint8_t slot;
 };
 
-enum sv_kind { SV_PD, SV_MR, SV_AH, SV_UMEM, SV_UAR, SV_DEVX, SV_KINDS };
+enum sv_kind { SV_PD, SV_MR, SV_AH, SV_UMEM, SV_UAR, SV_DEVX, SV_CQ, SV_SRQ, SV_QP, SV_KINDS };
 
 struct sv_object { /* first member of every object; port lock */
     struct sv_object *next, **link;
     enum sv_kind kind;
 };
+
+struct sv_qp; /* data/objects.h */
+struct sv_qp_page;
 
 struct sv_context {
     struct sv_device *device;
@@ -52,6 +56,7 @@ struct sv_context {
     struct sv_umem **umems;
     uint32_t umem_slots;
     uint32_t umem_first_free; /* no free slot lies before it */
+    struct sv_qp_page *_Atomic qps[256]; /* by bits 15..8 of the number; data/qp.c */
     struct sv_context *next_context; /* all open ones; registry lock */
     struct verbs_context verbs;      /* last: ends in struct ibv_context */
 };
@@ -125,6 +130,9 @@ void sv_object_unlink(struct sv_object *object);
 
 /* Commands' view of a context. */
 struct prm_env sv_prm_env(struct sv_context *ctx);
+
+/* A UAR of the context, with a page of its own. Port lock held. */
+int sv_uar_create(struct sv_context *ctx, bool shared, struct sv_uar **out);
 
 /* Frees one object whatever its kind; used when a context closes. Port lock held. */
 void sv_uar_release(struct sv_context *ctx, struct sv_uar *uar);

@@ -56,8 +56,7 @@ static void unmap_page(struct sv_uar *uar)
     uar->mapping = NULL;
 }
 
-/* Port lock held. */
-static int create(struct sv_context *ctx, bool shared, struct sv_uar **out)
+int sv_uar_create(struct sv_context *ctx, bool shared, struct sv_uar **out)
 {
     struct sv_uar *uar = calloc(1, sizeof(*uar));
     if (!uar)
@@ -100,7 +99,7 @@ struct mlx5dv_devx_uar *softnic_mlx5dv_devx_alloc_uar(struct ibv_context *contex
     sn_port_lock(ctx->port);
     if (shared && ctx->nc)
         uar = ctx->nc;
-    else if (!(rc = create(ctx, shared, &uar)) && shared)
+    else if (!(rc = sv_uar_create(ctx, shared, &uar)) && shared)
         ctx->nc = uar;
     sn_port_unlock(ctx->port);
     if (rc) {
