@@ -37,5 +37,8 @@ SN_FN uint64_t sn_doorbell_build(uint32_t qpn, uint32_t producer)
 enum { SN_DBR_RECV = 0, SN_DBR_SEND = 4 };
 /* Doorbell record of a CQ: 8 bytes. */
 enum { SN_CQ_DBR_CI = 0, SN_CQ_DBR_ARM = 4 };
+/* Arm word: 29..28 number of the request, 24 solicited and error CQEs only, 23..0 consumer index. */
+#define SN_CQ_ARM_SOLICITED (1u << 24)
+#define SN_CQ_ARM_NUMBER(n) (((uint32_t)(n) & 3u) << 28)
 
 #endif

@@ -109,6 +109,12 @@ struct sn_cq {
     uint32_t assigned;         /* slots given out; == producer when nothing is pending */
     uint32_t users;
     struct sn_uar_object *uar;
+    /* Events; queue/event.c. */
+    struct sn_watch *watches;
+    uint8_t fired;             /* number of the request that the last event answered */
+    bool has_notable;
+    uint32_t notable;          /* the last CQE that is an error or was solicited */
+    struct sn_cq *unarmed_next, **unarmed_link; /* link != NULL: wrote CQEs and was not armed */
     struct sn_cq_attr attr;
 };
 
@@ -137,6 +143,8 @@ struct sn_srq {
     struct sn_rq rq;
     struct sn_nic *nic;
     uint32_t number, pdn, users;
+    uint32_t limit; /* an event when fewer receives are left; 0: none is asked for */
+    struct sn_watch *watches;
     struct sn_srq_attr attr;
 };
 
@@ -266,6 +274,10 @@ struct sn_qp {
     struct sn_qp_attr attr;
     struct sn_qp_params params;
     struct sn_qp_error error;
+    struct sn_watch *watches;
+    bool tell_drained;   /* SQD: an event is due when all that has begun is done */
+    bool tell_last_wqe;  /* ERR with an SRQ: an event is due when it takes no more from it */
+    bool established;    /* RTR: the first packet has come */
 };
 
 struct sn_qp *sn_qp_find(const struct sn_nic *nic, uint32_t qpn);
@@ -281,6 +293,7 @@ struct sn_nic {
     uint64_t random; /* state of the generator of keys and QP numbers */
     bool seeded;
     struct sn_table pds, cqs, srqs, uars;
+    struct sn_watch *watches; /* of the port */
     struct sn_mkeys mkeys;
     uint32_t key_generation; /* bumped when a key goes */
     struct sn_qp **qps;      /* by the low 16 bits of the QPN */
@@ -334,6 +347,8 @@ struct sn_port {
     uint32_t burst_most;  /* payload of a burst: what was configured, and the wire's limit */
     uint32_t burst_bytes; /* the same, or while a fault plan is active 1: the transport rounds up to one path MTU */
     struct sn_faults *faults; /* fault/inject.h; NULL: no plan is active */
+    bool link_down;           /* a fault plan holds the whole link down */
+    struct sn_cq *unarmed, *unarmed_cursor; /* CQs that wrote CQEs while nobody had asked for an event */
     struct sn_inproc inproc;
     /* The thread; see port/thread.c. */
     pthread_t thread;
@@ -361,6 +376,23 @@ void sn_uar_forget(struct sn_uar_object *uar, uint32_t qpn); /* drops a doorbell
 void sn_uar_cool(struct sn_uar_object *uar);
 void sn_uar_rung(struct sn_uar_object *uar, enum sn_reg_kind kind, uint64_t value); /* a value that was taken earlier */
 
+/* queue/event.c */
+void sn_watch_tell(struct sn_watch *list, enum sn_event_type type, uint32_t number, uint8_t syndrome);
+void sn_watch_end(struct sn_watch *list);
+void sn_cq_arm_init(struct sn_cq *cq);
+void sn_cq_arm_end(struct sn_cq *cq);
+bool sn_cq_check_arm(struct sn_cq *cq);
+unsigned sn_port_look_arms(struct sn_port *port); /* requests that nobody announced; events raised */
+void sn_port_tell_link(struct sn_port *port, bool up);
+static inline void sn_qp_tell(struct sn_qp *qp, enum sn_event_type type, uint8_t syndrome)
+{
+    if (qp->watches != NULL)
+        sn_watch_tell(qp->watches, type, qp->qpn, syndrome);
+}
+
+/* queue/rq.c: after a receive WQE was taken from an SRQ, or a limit was set. */
+void sn_srq_check_limit(struct sn_srq *srq);
+
 /* queue/sq.c */
 void sn_sq_reset(struct sn_qp *qp);
 bool sn_sq_look(struct sn_qp *qp); /* true: something is posted beyond `fetched` */
@@ -380,6 +412,7 @@ uint64_t sn_nic_random(struct sn_nic *nic);
 unsigned sn_rc_transmit(struct sn_qp *qp); /* one bounded turn; returns work done */
 struct sn_entry *sn_tx_at(struct sn_qp *qp, uint32_t n);
 uint32_t sn_tx_limit(struct sn_qp *qp); /* first PSN that has not been sent */
+void sn_tx_check_drained(struct sn_qp *qp); /* SQD: is it time for the event? */
 
 /* transport/answer.c: what the requester does with answers. bool: false means "goes on when the copy engine is done" */
 void sn_rc_acknowledged(struct sn_qp *qp, const struct sn_burst *b);

@@ -140,6 +140,7 @@ struct sn_cq_attr {
     struct sn_span record;   /* 8 bytes: word 0 consumer index, word 1 arm; may be empty (length 0) with overrun_ignore */
     uint32_t uar;
     uint32_t eqn;
+    bool timestamps;         /* somebody reads them: the clock is read in each turn that writes a CQE */
 };
 
 int sn_cq_create(struct sn_nic *nic, const struct sn_cq_attr *attr, uint32_t *cqn);
@@ -194,6 +195,7 @@ enum sn_qp_field {
     SN_QPF_RRA = 1 << 15, /* log_rra_max: reads/atomics as responder */
     SN_QPF_MSG_MAX = 1 << 16,
     SN_QPF_QKEY = 1 << 17, /* datagrams */
+    SN_QPF_SQD_EVENT = 1 << 18, /* to SQD: an event when it has drained (params.sqd_event) */
 };
 
 struct sn_path {
@@ -218,6 +220,7 @@ struct sn_qp_params {
     uint32_t qkey;
     struct sn_path path;
     uint8_t min_rnr, ack_timeout, retry_count, rnr_retry, log_sra_max, log_rra_max;
+    bool sqd_event;
 };
 
 /* Runs a transition; -EINVAL for a pair of states that the specification does not allow (IBTA vol. 1, 10.3.1). */
@@ -251,10 +254,61 @@ int sn_srq_create(struct sn_nic *nic, const struct sn_srq_attr *attr, uint32_t *
 int sn_srq_destroy(struct sn_nic *nic, uint32_t srqn); /* -EBUSY while a QP uses it */
 
 /*
+ * One SN_EVENT_SRQ_LIMIT when fewer than `limit` receives are left, now or later; then the limit is 0 again. 0: none.
+ * -EINVAL beyond the ring.
+ */
+int sn_srq_set_limit(struct sn_nic *nic, uint32_t srqn, uint32_t limit);
+int sn_srq_limit(struct sn_nic *nic, uint32_t srqn, uint32_t *limit);
+
+/*
  * Looks at a queue pair's records now, for what rings no register: receive WQEs posted to a queue in ERR (they end in
  * flush CQEs), or a send queue whose record is known to have moved.
  */
 int sn_qp_kick(struct sn_nic *nic, uint32_t qpn);
+
+/* ---- events ------------------------------------------------------------------------------------------------------ */
+
+enum sn_event_type {
+    SN_EVENT_COMPLETION = 0, /* CQ: a CQE that its record asked for (queue/event.c says how) */
+    SN_EVENT_CQ_ERROR,       /* CQ: it has overrun */
+    SN_EVENT_QP_ESTABLISHED, /* QP: the first packet came in RTR */
+    SN_EVENT_QP_DRAINED,     /* QP: in SQD, all that had begun is done (asked for by SN_QPF_SQD_EVENT) */
+    SN_EVENT_QP_REQUEST,     /* QP: as responder it met an invalid request, and no receive of its own tells */
+    SN_EVENT_QP_ACCESS,      /* QP: the same for a request that violates a key */
+    SN_EVENT_QP_FATAL,       /* QP: an error that no completion could tell */
+    SN_EVENT_QP_LAST_WQE,    /* QP with an SRQ, in ERR: it will complete no more receives */
+    SN_EVENT_SRQ_LIMIT,
+    SN_EVENT_SRQ_ERROR,      /* SRQ: its ring or record cannot be read */
+    SN_EVENT_PORT_DOWN,      /* number: of the port, 1 */
+    SN_EVENT_PORT_UP,
+};
+
+struct sn_event {
+    enum sn_event_type type;
+    uint32_t number; /* of the object */
+    uint8_t syndrome; /* enum sn_syndrome where there is one */
+};
+
+/*
+ * Somebody who hears of an object's events. Memory of the watcher, zeroed at first; it watches until sn_unwatch or until the
+ * object is destroyed. Several may watch one object. `fn` runs inside the engine: it may do no more than note the event and
+ * wake somebody, and of the engine call sn_unwatch of its own watch only.
+ */
+struct sn_watch {
+    void (*fn)(struct sn_watch *w, const struct sn_event *event);
+    struct sn_watch *next, **link; /* link == NULL: watches nothing */
+};
+
+int sn_cq_watch(struct sn_nic *nic, uint32_t cqn, struct sn_watch *w);
+int sn_qp_watch(struct sn_nic *nic, uint32_t qpn, struct sn_watch *w);
+int sn_srq_watch(struct sn_nic *nic, uint32_t srqn, struct sn_watch *w);
+void sn_nic_watch(struct sn_nic *nic, struct sn_watch *w); /* of its port */
+void sn_unwatch(struct sn_watch *w);
+
+/* The record of a watched CQ has been given a request: looks at it now, without waiting for a CQE or an idle turn. */
+int sn_cq_look_arm(struct sn_nic *nic, uint32_t cqn);
+
+bool sn_nic_link_up(const struct sn_nic *nic); /* false: a fault plan holds the whole link down */
 
 /* ---- wires ----------------------------------------------------------------------------------------------------- */
 

@@ -93,8 +93,10 @@ static bool link_down(struct sn_faults *f, struct sn_qp *qp, const struct sn_bur
         } else {
             uint64_t now = sn_port_now(f->port);
             /* In process a packet leaves and arrives at one port: it is counted once. */
-            if (leaves && s->down_until == 0 && sn_faults_hit(f, i))
+            if (leaves && s->down_until == 0 && sn_faults_hit(f, i)) {
                 s->down_until = r->down_ns == UINT64_MAX ? UINT64_MAX : now + r->down_ns;
+                sn_faults_link(f);
+            }
             now_down = now < s->down_until;
         }
         f->counts.injected[SN_INJECT_LINK_DOWN] += now_down && !down;
@@ -268,6 +270,7 @@ static void detach(struct sn_port *port)
     f->passing = true;
     sn_hold_end(f, true);
     sn_doorbells_end(f, true);
+    sn_faults_link_end(f);
     port->faults = NULL;
     port->burst_bytes = port->burst_most;
     free(f);
@@ -295,6 +298,7 @@ int sn_port_set_faults(struct sn_port *port, const struct sn_fault_plan *plan, u
     f->began_ns = sn_port_now(port);
     port->burst_bytes = 1;
     port->faults = f;
+    sn_faults_link_begin(f);
     return 0;
 }
 

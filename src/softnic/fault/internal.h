@@ -59,6 +59,7 @@ struct sn_faults {
     uint32_t packet_count, doorbell_count;
     uint64_t bytes;
     struct held_doorbell *doorbells;
+    struct sn_timer link_timer; /* when the port's link goes down or comes back next */
 };
 
 /* inject.c: one more that matches rule i; true: it is to be hit. */
@@ -73,6 +74,11 @@ void sn_hold_end(struct sn_faults *f, bool deliver);
 
 /* corrupt.c: flips bits of the packet's frame. True: the frame is refused for it, and the packet is lost. */
 bool sn_corrupt(struct sn_faults *f, struct rule_state *s, const struct sn_burst *b);
+
+/* link.c: the port's link, as programs hear of it. */
+void sn_faults_link_begin(struct sn_faults *f);
+void sn_faults_link(struct sn_faults *f);
+void sn_faults_link_end(struct sn_faults *f);
 
 /* doorbell.c */
 void sn_doorbells_end(struct sn_faults *f, bool deliver);

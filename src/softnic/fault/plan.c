@@ -92,6 +92,11 @@ static const struct word codes[] = {{"sequence", SN_AETH_NAK_SEQUENCE},
                                     {"access", SN_AETH_NAK_ACCESS},
                                     {"op", SN_AETH_NAK_OP}};
 
+bool sn_fault_rule_is_link(const struct sn_fault_rule *rule)
+{
+    return rule->action == SN_INJECT_LINK_DOWN && !rule->has_qpn && rule->kinds == KINDS_ANY;
+}
+
 const char *sn_inject_name(enum sn_inject action)
 {
     return (unsigned)action < SN_INJECT_COUNT ? actions[action].name : NULL;

@@ -73,6 +73,9 @@ struct sn_fault_plan {
  */
 int sn_fault_parse(const char *text, size_t length, struct sn_fault_plan *out, char *why, size_t why_size);
 
+/* A link-down that is about every packet of the port. */
+bool sn_fault_rule_is_link(const struct sn_fault_rule *rule);
+
 const char *sn_inject_name(enum sn_inject action); /* as in a plan; NULL beyond the last */
 
 #ifdef __cplusplus

@@ -97,6 +97,7 @@ int sn_nic_destroy(struct sn_nic *nic)
 
     sn_xfer_quiesce(port);
     destroy_queues(nic);
+    sn_watch_end(nic->watches);
     for (uint32_t i = 1; i < nic->pds.size; i++)
         free(nic->pds.slot[i]);
     for (struct sn_nic **link = &port->nics; *link != NULL; link = &(*link)->next)

@@ -239,6 +239,8 @@ static unsigned turn(struct sn_port *port)
     port->effort = 0;
     if (port->active_count != 0 || port->inproc.tail != 0 || port->ack_first != NULL)
         work += run_active(port);
+    if (port->unarmed != NULL && (work + rung == 0 || (port->turn & 15) == 0))
+        work += sn_port_look_arms(port);
     port->effort += work * WORK_NS;
     if (port->wheel.armed != 0 && time_to_look_at_clock(port, work))
         work += sn_wheel_run(&port->wheel, sn_port_now(port));

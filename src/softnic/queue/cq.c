@@ -48,6 +48,8 @@ static void flight_done(struct sn_xfer *xfer)
     cq->producer += n;
     sn_xfer_free(xfer);
     release_waiters(cq);
+    if (cq->watches != NULL)
+        (void)sn_cq_check_arm(cq);
     if (cq->pending != NULL)
         flight_start(cq);
 }
@@ -137,10 +139,17 @@ static bool push(struct sn_cq *cq, const struct sn_cqe_info *info)
         return false;
     if (!cq->overrun_ignore && !has_room(cq)) {
         cq->failed = true;
+        sn_watch_tell(cq->watches, SN_EVENT_CQ_ERROR, cq->number, 0);
         release_waiters(cq); /* nothing more will be counted: they see that the CQ has failed */
         return false;
     }
     sn_cqe_build(info, sn_cqe_owner(cq->assigned, cq->log_size), &cqe);
+    if (cq->attr.timestamps && !sn_cqe_is_error(info->cqe_opcode))
+        cqe.timestamp = sn_put64(sn_port_now(cq->nic->port));
+    if (cq->watches != NULL && (info->solicited || sn_cqe_is_error(info->cqe_opcode))) {
+        cq->has_notable = true;
+        cq->notable = cq->assigned;
+    }
     if (cq->gpu)
         return push_to_gpu(cq, &cqe);
     slot = sn_cq_slot(cq, cq->assigned++);
@@ -150,6 +159,8 @@ static bool push(struct sn_cq *cq, const struct sn_cqe_info *info)
     cq->producer++;
     if (cq->waiters != NULL)
         release_waiters(cq);
+    if (cq->watches != NULL)
+        (void)sn_cq_check_arm(cq);
     return true;
 }
 
@@ -165,6 +176,7 @@ static bool overrun(struct sn_cq *cq, const struct sn_cqe_info *info)
     error.cqe_opcode = request ? SN_CQE_REQ_ERR : SN_CQE_RESP_ERR;
     error.syndrome = SN_SYND_LOCAL_QP_OP;
     error.vendor = SN_VENDOR_CQ_OVERRUN;
+    sn_watch_tell(cq->watches, SN_EVENT_CQ_ERROR, cq->number, 0);
     (void)push(cq, &error);
     return false;
 }
@@ -237,6 +249,7 @@ int sn_cq_create(struct sn_nic *nic, const struct sn_cq_attr *attr, uint32_t *cq
     cq->collapsed = attr->collapsed;
     cq->overrun_ignore = attr->overrun_ignore;
     cq->pending_tail = &cq->pending;
+    sn_cq_arm_init(cq);
     *cqn = cq->number;
     return 0;
 put_uar:
@@ -258,6 +271,7 @@ int sn_cq_destroy(struct sn_nic *nic, uint32_t cqn)
     while (cq->pending != NULL) /* one flight after the other */
         sn_xfer_quiesce(nic->port);
     release_waiters(cq); /* they find no CQ and fail */
+    sn_cq_arm_end(cq);
     sn_table_remove(&nic->cqs, cqn);
     if (cq->uar != NULL)
         sn_uar_put(cq->uar);

@@ -12,6 +12,19 @@ static uint32_t posted_ahead(const struct sn_rq *rq)
     return ahead <= (1u << rq->log_size) ? ahead : 0; /* a record that is further ahead than the ring is nonsense */
 }
 
+/* False: the record cannot be read. */
+static bool look_at_record(struct sn_port *port, struct sn_rq *rq)
+{
+    uint32_t word = 0;
+
+    if (rq->record.space == SN_SPACE_HOST)
+        word = sn_load_acquire32(rq->record.addr);
+    else if (sn_mem_copy_now(port, &word, rq->record.addr, 4, SN_SPACE_GPU) != 0)
+        return false;
+    rq->posted = (uint16_t)sn_swap32(word);
+    return true;
+}
+
 /*
  * Receive queues have no doorbell register: the record is looked at when a message needs a WQE. Rings and records in GPU
  * memory are read with a blocking copy; the device API posts no receives, so this is for completeness.
@@ -19,18 +32,15 @@ static uint32_t posted_ahead(const struct sn_rq *rq)
 int sn_rq_take(struct sn_port *port, struct sn_rq *rq, uint8_t *wqe, uint16_t *index)
 {
     size_t stride = (size_t)1 << rq->log_stride;
-    uint32_t slot, word = 0;
+    uint32_t slot;
     const uint8_t *src;
     int ret = 0;
 
     if (posted_ahead(rq) == 0) {
         if (rq->record.length == 0)
             return -EAGAIN;
-        if (rq->record.space == SN_SPACE_HOST)
-            word = sn_load_acquire32(rq->record.addr);
-        else if (sn_mem_copy_now(port, &word, rq->record.addr, 4, SN_SPACE_GPU) != 0)
+        if (!look_at_record(port, rq))
             return -EIO;
-        rq->posted = (uint16_t)sn_swap32(word);
         if (posted_ahead(rq) == 0)
             return -EAGAIN;
     }
@@ -116,7 +126,43 @@ int sn_srq_destroy(struct sn_nic *nic, uint32_t srqn)
     if (srq->users != 0)
         return sn_fail(-EBUSY, "destroy an SRQ", "srq", srqn, "queue pairs on it", srq->users);
     ((struct sn_pd *)sn_table_get(&nic->pds, srq->pdn))->users--;
+    sn_watch_end(srq->watches);
     sn_table_remove(&nic->srqs, srqn);
     free(srq);
+    return 0;
+}
+
+/* ---- limit --------------------------------------------------------------------------------------------------- */
+
+void sn_srq_check_limit(struct sn_srq *srq)
+{
+    if (srq->limit == 0 || posted_ahead(&srq->rq) >= srq->limit || !look_at_record(srq->nic->port, &srq->rq) ||
+        posted_ahead(&srq->rq) >= srq->limit)
+        return;
+    srq->limit = 0;
+    sn_watch_tell(srq->watches, SN_EVENT_SRQ_LIMIT, srq->number, 0);
+}
+
+int sn_srq_set_limit(struct sn_nic *nic, uint32_t srqn, uint32_t limit)
+{
+    static const char what[] = "set the limit of an SRQ";
+    struct sn_srq *srq = sn_table_get(&nic->srqs, srqn);
+
+    if (srq == NULL)
+        return sn_fail(-ENOENT, what, "srq", srqn, "no such SRQ", srqn);
+    if (limit > 1u << srq->rq.log_size)
+        return sn_fail(-EINVAL, what, "srq", srqn, "limit beyond the ring", limit);
+    srq->limit = limit;
+    sn_srq_check_limit(srq);
+    return 0;
+}
+
+int sn_srq_limit(struct sn_nic *nic, uint32_t srqn, uint32_t *limit)
+{
+    struct sn_srq *srq = sn_table_get(&nic->srqs, srqn);
+
+    if (srq == NULL)
+        return sn_fail(-ENOENT, "query an SRQ", "srq", srqn, "no such SRQ", srqn);
+    *limit = srq->limit;
     return 0;
 }

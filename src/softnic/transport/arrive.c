@@ -244,6 +244,10 @@ static void take_up(struct sn_qp *qp, const struct sn_burst *b)
     qp->nic->counters.rx_packets += b->kind == SN_KIND_READ_REQUEST ? 1 : b->npackets;
     if (qp->port->faults != NULL && sn_faults_arrive(qp->port->faults, qp, b))
         return;
+    if (qp->state == SN_QP_RTR && !qp->established && qp->attr.service != SN_SERVICE_UD) { /* 11.6.3.1 */
+        qp->established = true;
+        sn_qp_tell(qp, SN_EVENT_QP_ESTABLISHED, 0);
+    }
     qp->nic->counters.rp_becn += (b->flags & SN_BURST_BECN) != 0;
     if ((b->tclass & 3) == ECN_CE)
         notify(qp);

@@ -21,6 +21,9 @@ void sn_qp_error_note(struct sn_qp *qp, bool responder, uint8_t syndrome, uint8_
 /* Into ERR. What is posted is flushed by the following turns. */
 void sn_qp_error_enter(struct sn_qp *qp)
 {
+    if (qp->state != SN_QP_ERR)
+        qp->tell_last_wqe = qp->attr.rq_kind == SN_RQ_SRQ;
+    qp->tell_drained = false;
     qp->state = SN_QP_ERR;
     qp->tx.rnr_wait = false;
     sn_qp_unwait(qp);
@@ -64,6 +67,8 @@ static bool send_cqe(struct sn_qp *qp, const struct sn_wqe *w, uint8_t syndrome,
         return true;
     sn_qp_error_note(qp, false, SN_SYND_LOCAL_QP_OP, SN_VENDOR_CQ_OVERRUN, w->opcode, w->index);
     if (qp->state != SN_QP_ERR)
+        sn_qp_tell(qp, SN_EVENT_QP_FATAL, SN_SYND_LOCAL_QP_OP);
+    if (qp->state != SN_QP_ERR)
         sn_qp_error_enter(qp);
     return false;
 }
@@ -73,6 +78,15 @@ static bool finished(const struct sn_qp *qp, const struct sn_entry *e)
     if (e->local || e->w.op == SN_OP_READ || e->w.op == SN_OP_ATOMIC)
         return e->done;
     return e->sent == e->packets && sn_psn_diff(qp->tx.una, sn_psn_add(e->psn, e->packets)) >= 0;
+}
+
+/* Once, when it was asked for (10.3.1.5, 11.6.3.1). */
+void sn_tx_check_drained(struct sn_qp *qp)
+{
+    if (!qp->tell_drained || (int32_t)(qp->tx.head - qp->tx.drain) < 0)
+        return;
+    qp->tell_drained = false;
+    sn_qp_tell(qp, SN_EVENT_QP_DRAINED, 0);
 }
 
 /* Pops what is finished, in order; a failed WQE takes the QP to ERR. */
@@ -97,6 +111,7 @@ void sn_rc_complete(struct sn_qp *qp)
     }
     if (tx->head == before)
         return;
+    sn_tx_check_drained(qp);
     if (tx->next != tx->tail || qp->sq.doorbell || qp->sq.posted != qp->sq.fetched)
         sn_qp_activate(qp);
     else if (tx->head == tx->tail)
@@ -166,6 +181,10 @@ static unsigned flush_receives(struct sn_qp *qp, unsigned budget)
         sn_rq_complete(qp, SN_CQE_RESP_ERR, SN_SYND_FLUSH, 0, 0, false);
         done++;
     }
+    if (qp->tell_last_wqe) {
+        qp->tell_last_wqe = false;
+        sn_qp_tell(qp, SN_EVENT_QP_LAST_WQE, 0);
+    }
     if (qp->attr.rq_kind != SN_RQ_REGULAR)
         return done;
     while (done < budget && sn_rq_take(qp->port, &qp->rq, qp->rx.wqe, &qp->rx.wqe_index) == 0) {
@@ -221,6 +240,8 @@ static void receive_cqe(struct sn_qp *qp, struct sn_cqe_info *info)
     if (sn_cq_push(qp->recv_cq, info))
         return;
     sn_qp_error_note(qp, true, SN_SYND_LOCAL_QP_OP, SN_VENDOR_CQ_OVERRUN, 0, qp->rx.wqe_index);
+    if (qp->state != SN_QP_ERR)
+        sn_qp_tell(qp, SN_EVENT_QP_FATAL, SN_SYND_LOCAL_QP_OP);
     if (qp->state != SN_QP_ERR)
         sn_qp_error_enter(qp);
 }

@@ -15,6 +15,10 @@ int sn_message_take_wqe(struct sn_qp *qp)
     if (ret == -EAGAIN)
         qp->nic->counters.out_of_buffer++;
     qp->rx.has_wqe = ret == 0;
+    if (qp->srq != NULL && qp->srq->limit != 0)
+        sn_srq_check_limit(qp->srq);
+    if (qp->srq != NULL && ret == -EIO)
+        sn_watch_tell(qp->srq->watches, SN_EVENT_SRQ_ERROR, qp->srq->number, 0);
     return ret;
 }
 

@@ -262,6 +262,7 @@ int sn_qp_destroy(struct sn_nic *nic, uint32_t qpn)
         sn_uar_detach(qp->uar, qp);
     }
     count_users(qp, -1);
+    sn_watch_end(qp->watches);
     nic->qps[qpn & QPN_LOW] = NULL;
     nic->qp_count--;
     free_qp(qp);
@@ -292,6 +293,8 @@ static void take_flags(struct sn_qp_params *to, const struct sn_qp_params *p, ui
         to->path = p->path;
     if (mask & SN_QPF_QKEY)
         to->qkey = p->qkey;
+    if (mask & SN_QPF_SQD_EVENT)
+        to->sqd_event = p->sqd_event;
 }
 
 static void take_connection(struct sn_qp_params *to, const struct sn_qp_params *p, uint32_t mask)
@@ -414,6 +417,9 @@ static void to_sqd(struct sn_qp *qp)
     if (tx->next != tx->tail && sn_tx_at(qp, tx->next)->sent != 0)
         tx->drain++;
     sn_qp_activate(qp);
+    qp->tell_drained = qp->params.sqd_event;
+    qp->params.sqd_event = false; /* asked for with each move anew */
+    sn_tx_check_drained(qp);
 }
 
 static void to_rst(struct sn_qp *qp)
@@ -432,6 +438,7 @@ static void to_rst(struct sn_qp *qp)
         memset(qp->rx.rd, 0, (qp->rx.rd_mask + 1) * sizeof(*qp->rx.rd));
     qp->rq.taken = qp->rq.posted = qp->rq.head = 0;
     qp->error = (struct sn_qp_error){0};
+    qp->tell_drained = qp->tell_last_wqe = qp->established = false;
     qp->params = (struct sn_qp_params){.mtu = qp->params.mtu};
 }
 
@@ -459,8 +466,10 @@ static int run_transition(struct sn_qp *qp, enum sn_qp_state to)
     qp->state = (uint8_t)to;
     if (to >= SN_QP_RTR && to != SN_QP_ERR)
         build_header(qp);
-    if (to == SN_QP_RTS)
+    if (to == SN_QP_RTS) {
+        qp->tell_drained = false;
         sn_qp_activate(qp);
+    }
     return 0;
 }
 

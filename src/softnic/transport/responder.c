@@ -85,6 +85,19 @@ void sn_rc_rx_progress(struct sn_qp *qp)
         qp->rx.ack_due = false;
 }
 
+/*
+ * What the responder meets and no receive of its own tells is told by an event (11.6.3.2): its program would not hear of it.
+ */
+static void tell_refusal(struct sn_qp *qp, uint8_t syndrome, uint8_t synd)
+{
+    if (syndrome == SN_AETH_NAK_ACCESS)
+        sn_qp_tell(qp, SN_EVENT_QP_ACCESS, synd);
+    else if (syndrome == SN_AETH_NAK_INVALID)
+        sn_qp_tell(qp, SN_EVENT_QP_REQUEST, synd);
+    else
+        sn_qp_tell(qp, SN_EVENT_QP_FATAL, synd);
+}
+
 /* Refuses the request and ends the connection. A receive WQE that it had taken ends with `cqe_syndrome`. */
 void sn_rc_nak_fatal(struct sn_qp *qp, const struct sn_burst *b, uint8_t syndrome, uint8_t cqe_syndrome)
 {
@@ -101,6 +114,8 @@ void sn_rc_nak_fatal(struct sn_qp *qp, const struct sn_burst *b, uint8_t syndrom
         sn_qp_error_note(qp, true, synd, synd, b->kind, qp->rx.has_wqe ? qp->rx.wqe_index : 0);
     if (qp->rx.has_wqe && cqe_syndrome != 0)
         sn_rq_complete(qp, SN_CQE_RESP_ERR, cqe_syndrome, 0, 0, false);
+    else
+        tell_refusal(qp, syndrome, synd);
     /* A QP that is connected to itself lives on until the refusal reaches its requester, who says what was wrong. */
     if (qp->state != SN_QP_ERR && qp->params.remote_qpn != qp->qpn)
         sn_qp_error_enter(qp);

@@ -65,6 +65,8 @@ static void local_error(struct sn_qp *qp, const struct sn_burst *b, uint8_t synd
     sn_qp_error_note(qp, true, syndrome, syndrome, b->kind, qp->rx.wqe_index);
     if (qp->rx.has_wqe)
         sn_rq_complete(qp, SN_CQE_RESP_ERR, syndrome, 0, 0, false);
+    else
+        sn_qp_tell(qp, SN_EVENT_QP_FATAL, syndrome);
     if (qp->state != SN_QP_ERR)
         sn_qp_error_enter(qp);
 }
