@@ -137,13 +137,17 @@ static void fill_device(struct sv_device *d, unsigned index)
     d->link = config.link;
     sv_identity_of(index, config.link, &d->identity);
     sv_wire_identity(&config.wire, index, &d->identity);
+    if (index < config.gids)
+        sv_identity_choose(&d->identity, config.link, config.gid[index]);
     d->path_mtu = config.wire.path_mtu;
     d->finds_macs = sv_wire_finds_macs(&config.wire);
     d->ibv.node_type = IBV_NODE_CA;
     d->ibv.transport_type = IBV_TRANSPORT_IB;
-    snprintf(d->ibv.name, sizeof(d->ibv.name), "softnic%u", index);
-    snprintf(d->ibv.dev_name, sizeof(d->ibv.dev_name), "softnic%u", index);
-    /* There is no sysfs entry: both paths are empty. */
+    sv_names_of(config.names, config.devices, index, d->ibv.name);
+    /* As libibverbs fills them. The paths lead somewhere under `softnic run`, which presents them. */
+    snprintf(d->ibv.dev_name, sizeof(d->ibv.dev_name), "uverbs%u", index);
+    snprintf(d->ibv.dev_path, sizeof(d->ibv.dev_path), "/sys/class/infiniband_verbs/uverbs%u", index);
+    snprintf(d->ibv.ibdev_path, sizeof(d->ibv.ibdev_path), "/sys/class/infiniband/%s", d->ibv.name);
 }
 
 /*
@@ -159,6 +163,7 @@ static int refresh(void)
     if (rc)
         return rc;
     config = fresh;
+    sv_identity_expect_chosen(config.gids > 0);
     device_count = config.devices;
     for (unsigned i = 0; i < device_count; i++) {
         struct sv_device d;

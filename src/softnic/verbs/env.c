@@ -11,7 +11,7 @@
 #include "softnic/verbs/log.h"
 
 static const struct softnic_env table[] = {
-    {"SOFTNIC_DEVICES", "1", "number of devices, softnic0 and up (1..64)"},
+    {"SOFTNIC_DEVICES", "1", "number of devices (1..64)"},
     {"SOFTNIC_LINK", "eth", "link layer of all ports: eth (RoCEv2) or ib"},
     {"SOFTNIC_LOG", "error", "messages on stderr: off, error, warn, info or debug"},
     {"SOFTNIC_WIRE", "shm",
@@ -24,6 +24,9 @@ static const struct softnic_env table[] = {
     {"SOFTNIC_SEED", "0", "seed of keys and queue numbers; 0: unpredictable"},
     {"SOFTNIC_FAULTS", "", "fault plan: what goes wrong on purpose, as in drop:rate=0.01 (docs/faults.md); empty: nothing"},
     {"SOFTNIC_FAULT_SEED", "1", "seed of the fault plan's chances"},
+    {"SOFTNIC_NAMES", "softnic", "names of the devices: a prefix that their number is put behind, or a list with commas"},
+    {"SOFTNIC_GID", "",
+     "addresses of the devices, with commas, in place of 127.x.y.z (docs/softnic-run.md); only with SOFTNIC_WIRE=shm or none"},
     {"SOFTNIC_PCAP", "", "capture file of all packets sent and received (docs/wires.md); empty: none"},
 };
 
@@ -64,9 +67,10 @@ static int read_choice(size_t row, const char *first, const char *second, bool *
 
 int sv_config_read(struct sv_config *out)
 {
-    enum { DEVICES, LINK, LOG, WIRE, RING, THREAD, SEED, FAULTS, FAULT_SEED, PCAP };
+    enum { DEVICES, LINK, LOG, WIRE, RING, THREAD, SEED, FAULTS, FAULT_SEED, NAMES, GID, PCAP };
     struct sv_config c = {0};
     uint64_t devices, ring, fault_seed;
+    const char *names = value_of(NAMES);
     bool eth;
     int rc, level = sv_log_level(value_of(LOG));
     if (level < 0)
@@ -83,6 +87,14 @@ int sv_config_read(struct sv_config *out)
         return -sv_refuse(EINVAL, "SOFTNIC_SHM_RING=%llu: expected a power of two", (unsigned long long)ring);
     if (!eth && c.wire.kind >= SV_WIRE_UDP)
         return -sv_refuse(EINVAL, "SOFTNIC_LINK=ib, SOFTNIC_WIRE=%s: RoCEv2 needs SOFTNIC_LINK=eth", value_of(WIRE));
+    if ((rc = sv_names_check(names, (unsigned)devices)) ||
+        (rc = sv_gids_parse(value_of(GID), c.gid, (unsigned)devices)) < 0)
+        return rc;
+    if (rc && c.wire.kind >= SV_WIRE_UDP)
+        return -sv_refuse(EINVAL, "SOFTNIC_GID=%s, SOFTNIC_WIRE=%s: this wire's own text names the addresses",
+                          value_of(GID), value_of(WIRE));
+    c.gids = (unsigned)rc;
+    strcpy(c.names, names);
     c.devices = (unsigned)devices;
     c.link = eth ? SN_LINK_ETHERNET : SN_LINK_INFINIBAND;
     c.ring_bytes = ring;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "softnic/nic.h"
+#include "softnic/verbs/names.h"
 #include "softnic/verbs/wire.h"
 
 enum { SV_MAX_DEVICES = 64 };
@@ -19,6 +20,9 @@ struct sv_config {
     struct sv_wire_choice wire;
     size_t ring_bytes; /* per direction and connection, a power of two */
     uint64_t seed;
+    char names[SV_NAMES_BYTES];      /* sv_names_of */
+    uint8_t gid[SV_MAX_DEVICES][16]; /* that the user chose for the first devices */
+    unsigned gids;
 };
 
 /* Reads the environment. -EINVAL with a refusal that names variable and value; *out is then untouched. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -80,10 +81,45 @@ void sv_identity_of(unsigned index, enum sn_link link, struct sv_identity *out)
     }
 }
 
+static atomic_bool chosen_elsewhere;
+
+void sv_identity_expect_chosen(bool chosen)
+{
+    atomic_store_explicit(&chosen_elsewhere, chosen, memory_order_relaxed);
+}
+
+static void mac_of_chosen(const uint8_t gid[16], uint8_t mac[6])
+{
+    uint32_t h = hash((const char *)gid, 16);
+    const uint8_t bytes[6] = {0x02, 0x60, (uint8_t)(h >> 24), (uint8_t)(h >> 16), (uint8_t)(h >> 8), (uint8_t)h};
+    memcpy(mac, bytes, 6);
+}
+
+void sv_identity_choose(struct sv_identity *id, enum sn_link link, const uint8_t gid[16])
+{
+    if (link == SN_LINK_ETHERNET) { /* InfiniBand's GID 0 stays what the LID stands for */
+        mac_of_chosen(gid, id->mac);
+        eui64(id->mac, &id->gid[0][8]);
+        id->guid = 0;
+        for (int i = 8; i < 16; i++)
+            id->guid = id->guid << 8 | id->gid[0][i];
+    }
+    memcpy(id->gid[1], gid, 16);
+    id->gid_count = 2;
+}
+
 static int is_link_local_eui64(const uint8_t gid[16])
 {
     static const uint8_t prefix[8] = {0xfe, 0x80};
     return !memcmp(gid, prefix, 8) && gid[11] == 0xff && gid[12] == 0xfe;
+}
+
+static int unknown_mac(const uint8_t gid[16], uint8_t mac[6])
+{
+    if (!atomic_load_explicit(&chosen_elsewhere, memory_order_relaxed))
+        return -EHOSTUNREACH;
+    mac_of_chosen(gid, mac);
+    return 0;
 }
 
 int sv_identity_mac_of_gid(const uint8_t gid[16], uint8_t mac[6])
@@ -96,10 +132,10 @@ int sv_identity_mac_of_gid(const uint8_t gid[16], uint8_t mac[6])
     unsigned index = gid[15] - 1u;
     struct sv_identity id;
     if (index >= SV_MAX_DEVICES)
-        return -EHOSTUNREACH;
+        return unknown_mac(gid, mac);
     sv_identity_of(index, SN_LINK_ETHERNET, &id);
     if (memcmp(id.gid[1], gid, 16))
-        return -EHOSTUNREACH;
+        return unknown_mac(gid, mac);
     memcpy(mac, id.mac, 6);
     return 0;
 }

@@ -6,6 +6,7 @@
 #ifndef SOFTNIC_VERBS_IDENTITY_H
 #define SOFTNIC_VERBS_IDENTITY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "softnic/nic.h"
@@ -19,6 +20,12 @@ struct sv_identity {
 };
 
 void sv_identity_of(unsigned index, enum sn_link link, struct sv_identity *out);
+
+/* Gives the device an address that the user chose; on Ethernet MAC and GUID follow from it. */
+void sv_identity_choose(struct sv_identity *id, enum sn_link link, const uint8_t gid[16]);
+
+/* Whether addresses were chosen: then any other may have been, too, and its MAC follows from it. */
+void sv_identity_expect_chosen(bool chosen);
 
 /* MAC behind a GID: 0, or -EHOSTUNREACH for an address that no device of this host has and that holds no MAC itself. */
 int sv_identity_mac_of_gid(const uint8_t gid[16], uint8_t mac[6]);
