@@ -111,6 +111,7 @@ struct sn_cq {
     struct sn_uar_object *uar;
     /* Events; queue/event.c. */
     struct sn_watch *watches;
+    bool arms;                 /* somebody wants completions: its record is looked at */
     uint8_t fired;             /* number of the request that the last event answered */
     bool has_notable;
     uint32_t notable;          /* the last CQE that is an error or was solicited */

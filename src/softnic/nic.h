@@ -145,6 +145,8 @@ struct sn_cq_attr {
 
 int sn_cq_create(struct sn_nic *nic, const struct sn_cq_attr *attr, uint32_t *cqn);
 int sn_cq_destroy(struct sn_nic *nic, uint32_t cqn); /* -EBUSY while a QP uses it */
+/* Another ring; CQEs that were not read yet move to it. Consumers are kept away by the caller. */
+int sn_cq_resize(struct sn_nic *nic, uint32_t cqn, const struct sn_span *ring, uint8_t log_size);
 /* CQEs written since creation (32 bits): what WAIT compares with. */
 int sn_cq_producer(struct sn_nic *nic, uint32_t cqn, uint32_t *count);
 
@@ -170,6 +172,7 @@ struct sn_qp_attr {
     struct sn_span record; /* 8 bytes: word 0 receive counter, word 1 send counter (BE32 of index & 0xffff) */
     bool no_send_record;   /* send_dbr_mode 1: the producer index comes from the dbrless register only */
     uint32_t uar;
+    uint32_t *failed; /* a word of the host that the engine sets to 1 in ERR and to 0 in RST; NULL: nobody looks */
 };
 
 int sn_qp_create(struct sn_nic *nic, const struct sn_qp_attr *attr, uint32_t *qpn); /* state RST */
@@ -296,6 +299,7 @@ struct sn_event {
  */
 struct sn_watch {
     void (*fn)(struct sn_watch *w, const struct sn_event *event);
+    uint32_t without;              /* 1 << enum sn_event_type: not wanted. A CQ nobody wants completions of costs less */
     struct sn_watch *next, **link; /* link == NULL: watches nothing */
 };
 

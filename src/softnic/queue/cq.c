@@ -48,7 +48,7 @@ static void flight_done(struct sn_xfer *xfer)
     cq->producer += n;
     sn_xfer_free(xfer);
     release_waiters(cq);
-    if (cq->watches != NULL)
+    if (cq->arms)
         (void)sn_cq_check_arm(cq);
     if (cq->pending != NULL)
         flight_start(cq);
@@ -146,7 +146,7 @@ static bool push(struct sn_cq *cq, const struct sn_cqe_info *info)
     sn_cqe_build(info, sn_cqe_owner(cq->assigned, cq->log_size), &cqe);
     if (cq->attr.timestamps && !sn_cqe_is_error(info->cqe_opcode))
         cqe.timestamp = sn_put64(sn_port_now(cq->nic->port));
-    if (cq->watches != NULL && (info->solicited || sn_cqe_is_error(info->cqe_opcode))) {
+    if (cq->arms && (info->solicited || sn_cqe_is_error(info->cqe_opcode))) {
         cq->has_notable = true;
         cq->notable = cq->assigned;
     }
@@ -159,7 +159,7 @@ static bool push(struct sn_cq *cq, const struct sn_cqe_info *info)
     cq->producer++;
     if (cq->waiters != NULL)
         release_waiters(cq);
-    if (cq->watches != NULL)
+    if (cq->arms)
         (void)sn_cq_check_arm(cq);
     return true;
 }

@@ -51,7 +51,8 @@ void sn_watch_tell(struct sn_watch *list, enum sn_event_type type, uint32_t numb
 
     while (list != NULL) {
         struct sn_watch *next = list->next; /* it may end its own watch */
-        list->fn(list, &event);
+        if (!(list->without & 1u << type))
+            list->fn(list, &event);
         list = next;
     }
 }
@@ -83,6 +84,7 @@ int sn_cq_watch(struct sn_nic *nic, uint32_t cqn, struct sn_watch *w)
     if (cq == NULL)
         return sn_fail(-ENOENT, "watch a CQ", "cq", cqn, "no such CQ", cqn);
     watch(&cq->watches, w);
+    cq->arms |= !(w->without & 1u << SN_EVENT_COMPLETION);
     return sn_cq_look_arm(nic, cqn);
 }
 
@@ -183,7 +185,7 @@ int sn_cq_look_arm(struct sn_nic *nic, uint32_t cqn)
 
     if (cq == NULL)
         return sn_fail(-ENOENT, "arm a CQ", "cq", cqn, "no such CQ", cqn);
-    if (cq->watches != NULL)
+    if (cq->arms)
         (void)sn_cq_check_arm(cq);
     return 0;
 }
