@@ -16,7 +16,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "softnic/data/source.h"
 #include "softnic/verbs/context.h"
+
+enum { SV_MAX_SGE = 30 /* of a request, either side; as a ConnectX */ };
 
 /* Memory of a queue: pages of our own, or what a parent domain's allocator gave. */
 struct sv_buf {
@@ -45,13 +48,12 @@ struct sv_srq {
     struct ibv_srq ibv;
     struct sv_context *context;
     uint32_t srqn;
-    struct sv_buf buf;
+    struct sv_buf buf, record_buf;
     struct sv_wq wq;    /* head counts what was posted; slots - 1 can be posted */
     uint32_t free_first; /* slot that is posted next; the free list runs through the ring, linked as the device reads it */
     uint32_t free_last;  /* never posted: its link is not known yet */
     uint32_t max_wr, max_sge;
-    /* Events: async.c. */
-    unsigned async_events; /* handed out by ibv_get_async_event */
+    struct sv_source source; /* events: source.h */
 };
 
 struct sv_cq {
@@ -64,22 +66,21 @@ struct sv_cq {
     uint32_t cqn;
     uint32_t eqn;
     pthread_mutex_t lock;
-    struct sv_buf buf;
+    struct sv_buf buf, record_buf;
     uint8_t *ring;
     uint32_t *record;   /* word 0 consumer index, word 1 arm */
     uint32_t entries;   /* power of two */
     uint32_t stride;    /* bytes of an entry: 64, or 128 with the CQE in its second half */
     uint32_t consumer;  /* running */
-    uint32_t idle;      /* polls in a row that found nothing */
+    atomic_uint idle;   /* polls in a row that found nothing */
     struct sv_qp *last; /* of the last CQE; checked before use */
     bool unlocked;      /* extended: the caller promised one thread */
     /* Extended polling: cq_ex.c. */
     const struct mlx5_cqe64 *cqe;
     uint64_t wc_flags;
-    /* Events: channel.c, async.c. */
-    uint32_t arm_sn;           /* arms so far */
-    unsigned comp_events;      /* handed out by ibv_get_cq_event */
-    unsigned async_events;     /* handed out by ibv_get_async_event */
+    /* Events: source.h. */
+    struct sv_source source;
+    struct sv_completions completions;
 };
 
 struct sv_qp {
@@ -92,7 +93,8 @@ struct sv_qp {
     uint32_t max_inline;
     uint32_t overhead;   /* bytes of a WQE before its data segments, most */
     uint32_t qpn_be8;    /* QPN << 8, big-endian: a WQE's second word but for the segment count */
-    struct sv_buf buf;   /* receive ring, then send ring, then the record */
+    struct sv_buf buf;   /* receive ring, then send ring */
+    struct sv_buf record_buf;
     uint32_t *dbr;       /* word 0 receive, word 1 send */
     struct sv_uar *uar;
     uint64_t *reg;       /* its doorbell register */
@@ -108,7 +110,7 @@ struct sv_qp {
         uint32_t head;   /* sq.head at wr_start */
         int error;
     } batch;
-    unsigned async_events; /* handed out by ibv_get_async_event */
+    struct sv_source source; /* events: source.h */
 };
 
 static inline struct ibv_qp *sv_qp_ibv(struct sv_qp *qp)
@@ -152,6 +154,9 @@ struct sv_srq *sv_srq_new(struct sv_context *ctx, const char *what, struct ibv_p
 void sv_qp_release(struct sv_qp *qp);
 void sv_cq_release(struct sv_cq *cq);
 void sv_srq_release(struct sv_srq *srq);
+
+/* A receive from an SRQ is complete: its name; the slot is free again. Takes wq.lock. */
+uint64_t sv_srq_complete(struct sv_srq *srq, uint16_t slot);
 
 /* Queue pairs of a context by number. Readers need no lock: a poller finds a queue pair until it is destroyed. */
 struct sv_qp *sv_qp_find(const struct sv_context *ctx, uint32_t qpn);

@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "gdaki/softnic.h"
 #include "softnic/verbs/device.h"
@@ -98,6 +96,8 @@ struct ibv_context *softnic_ibv_open_device(struct ibv_device *device)
         return NULL;
     struct sv_device *d = sv_container(device, struct sv_device, ibv);
     int rc = sv_device_get(d, ctx);
+    if (!rc && (rc = sv_async_open(ctx)))
+        sv_device_put(d, ctx);
     if (rc) {
         free(ctx);
         errno = -rc;
@@ -106,7 +106,7 @@ struct ibv_context *softnic_ibv_open_device(struct ibv_device *device)
     struct ibv_context *c = &ctx->verbs.context;
     c->device = device;
     c->cmd_fd = -1;
-    c->async_fd = eventfd(0, EFD_CLOEXEC); /* pollable; no asynchronous event is ever raised */
+    c->async_fd = ctx->async.fd;
     c->num_comp_vectors = 1;
     pthread_mutex_init(&c->mutex, NULL);
     sv_ops_fill(ctx);
@@ -151,6 +151,7 @@ static void free_objects(struct sv_context *ctx)
     free_devx(ctx, PRM_OBJECT_QP);
     free_devx(ctx, PRM_OBJECT_RMP);
     free_devx(ctx, PRM_OBJECT_CQ);
+    sv_channels_release(ctx);
     while (ctx->objects[SV_UMEM])
         sv_umem_release(sv_container(ctx->objects[SV_UMEM], struct sv_umem, object));
     while (ctx->objects[SV_UAR])
@@ -178,9 +179,8 @@ int softnic_ibv_close_device(struct ibv_context *context)
     sn_port_lock(ctx->port);
     free_objects(ctx);
     sn_port_unlock(ctx->port);
+    sv_async_close(ctx);
     sv_device_put(ctx->device, ctx);
-    if (context->async_fd >= 0)
-        close(context->async_fd);
     pthread_mutex_destroy(&context->mutex);
     free(ctx->umems);
     free(ctx);

@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "softnic/data/source.h"
 #include "softnic/nic.h"
 #include "softnic/prm/cmd.h"
 #include "softnic/verbs/identity.h"
@@ -36,7 +37,7 @@ struct sv_device {
     uint8_t slot;
 };
 
-enum sv_kind { SV_PD, SV_MR, SV_AH, SV_UMEM, SV_UAR, SV_DEVX, SV_CQ, SV_SRQ, SV_QP, SV_KINDS };
+enum sv_kind { SV_PD, SV_MR, SV_AH, SV_UMEM, SV_UAR, SV_DEVX, SV_CQ, SV_SRQ, SV_QP, SV_CHANNEL, SV_KINDS };
 
 struct sv_object { /* first member of every object; port lock */
     struct sv_object *next, **link;
@@ -57,6 +58,8 @@ struct sv_context {
     uint32_t umem_slots;
     uint32_t umem_first_free; /* no free slot lies before it */
     struct sv_qp_page *_Atomic qps[256]; /* by bits 15..8 of the number; data/qp.c */
+    struct sv_evq async;            /* asynchronous events; async.c */
+    struct sv_source port_source;
     struct sv_context *next_context; /* all open ones; registry lock */
     struct verbs_context verbs;      /* last: ends in struct ibv_context */
 };

@@ -29,9 +29,15 @@
                                                     X(mlx5dv_devx_alloc_uar) X(mlx5dv_devx_free_uar)                   \
                                                         X(mlx5dv_devx_qp_modify) X(mlx5dv_devx_qp_query)
 
+/* Events (data/channel.c, data/async.c) and extended queue pairs. */
+#define SOFTNIC_EVENT_VERBS(X)                                                                                         \
+    X(ibv_get_cq_event) X(ibv_ack_cq_events) X(ibv_get_async_event) X(ibv_ack_async_event) X(ibv_qp_to_qp_ex)          \
+        X(ibv_event_type_str)
+
 #pragma GCC visibility push(default)
 #define SOFTNIC_ONE_VERB(name) extern __typeof__(name) softnic_##name;
 SOFTNIC_VERBS(SOFTNIC_ONE_VERB)
+SOFTNIC_EVENT_VERBS(SOFTNIC_ONE_VERB)
 #pragma GCC visibility pop
 
 #endif

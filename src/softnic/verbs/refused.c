@@ -78,16 +78,3 @@ int softnic_mlx5dv_devx_qp_query(struct ibv_qp *qp, const void *in, size_t inlen
     (void)qp, (void)in, (void)inlen, (void)out, (void)outlen;
     return refuse("mlx5dv_devx_qp_query");
 }
-
-struct ibv_comp_channel *softnic_ibv_create_comp_channel(struct ibv_context *context)
-{
-    (void)context;
-    refuse("ibv_create_comp_channel");
-    return NULL;
-}
-
-int softnic_ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
-{
-    (void)channel;
-    return refuse("ibv_destroy_comp_channel");
-}
