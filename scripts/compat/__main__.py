@@ -10,11 +10,18 @@ import shutil
 import sys
 
 sys.dont_write_bytecode = True
+import programs_mpi  # noqa: E402
+import programs_ofi  # noqa: E402
+import programs_perftest  # noqa: E402
+import programs_pyverbs  # noqa: E402
+import programs_rdmacm  # noqa: E402
+import programs_ucx  # noqa: E402
 import programs_verbs  # noqa: E402
 import report  # noqa: E402
 from runner import Runner  # noqa: E402
 
-GROUPS = {"verbs": programs_verbs}
+GROUPS = {"verbs": programs_verbs, "perftest": programs_perftest, "rdmacm": programs_rdmacm, "ucx": programs_ucx,
+          "libfabric": programs_ofi, "mpi": programs_mpi, "pyverbs": programs_pyverbs}
 
 
 def main():

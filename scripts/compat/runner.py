@@ -8,8 +8,10 @@ import socket
 import subprocess
 import time
 
-from case import FAILED, PASSED, REFUSED, SKIPPED, Outcome, Result, last_words
+from case import FAILED, PASSED, REFUSED, SKIPPED, Case, Outcome, Result, last_words
 
+# What a client of librdmacm says when its server does not listen yet. Nothing shows from outside when it does.
+TOO_EARLY = r"(?i)reject|refused|unreachable|error 8\\b|event: RDMA_CM_EVENT_(REJECTED|UNREACHABLE)"
 REASON_OF_SIGNAL = {s.value: s.name for s in signal.Signals}
 
 
@@ -87,15 +89,34 @@ class Runner:
         program = os.path.join(build, "bin", "softnic")
         self.softnic = program if os.access(program, os.X_OK) and not native else None
         self.count = 0
+        self.first_device = None
 
     def how(self):
         return f"{self.softnic} run --" if self.softnic else f"LD_LIBRARY_PATH={self.libraries}"
+
+    def filled(self, word, folder, port):
+        if "{device}" in word:
+            word = word.replace("{device}", self.device())
+        return word.replace("{port}", str(port)).replace("{folder}", folder).replace("{build}", self.build)
+
+    def device(self):
+        """The first device's name, as ibv_devices gives it."""
+        if self.first_device is None:
+            case = Case("ibv_devices", "ibverbs-utils", "", ["ibv_devices"])
+            folder = os.path.join(self.logs, "device")
+            os.makedirs(folder)
+            process = self.start(case, "program", case.client, folder, 0)
+            process.wait(time.monotonic() + 20)
+            process.end()
+            found = re.search(r"^\s*(\S+)\s+[0-9a-f]{16}", process.text(), re.M)
+            self.first_device = found.group(1) if found else "no-device"
+        return self.first_device
 
     def environment(self, case, folder, name):
         env = dict(os.environ)
         env.update(self.settings)
         env.update(case.softnic)
-        env.update(case.env)
+        env.update({name: self.filled(value, folder, 0) for name, value in case.env.items()})
         if not self.softnic and not self.native:
             env["LD_LIBRARY_PATH"] = self.libraries + (":" + env["LD_LIBRARY_PATH"] if env.get("LD_LIBRARY_PATH") else "")
         if case.capture:
@@ -104,11 +125,14 @@ class Runner:
         return env
 
     def start(self, case, name, words, folder, port):
-        command = [word.replace("{port}", str(port)).replace("{folder}", folder) for word in words]
+        command = [self.filled(word, folder, port) for word in words]
         prefix = [self.softnic, "run", "--"] if self.softnic else []
         return Process(name, prefix + command, self.environment(case, folder, name), folder)
 
     def wait_for_server(self, case, server, port, until):
+        if case.ready == "cm":
+            time.sleep(0.3)
+            return
         while time.monotonic() < until and server.popen.poll() is None:
             if case.ready == "port" and is_listening(port) or case.ready != "port" and re.search(case.ready, server.text()):
                 return
@@ -132,6 +156,15 @@ class Runner:
             status, reason = FAILED, f"left in /dev/shm: {', '.join(left)}"
         return Result(case, status, reason, figure, seconds)
 
+    @staticmethod
+    def came_too_early(processes, until):
+        server, client = processes
+        status = client.wait(until)
+        if not status or server.popen.poll() is not None or not re.search(TOO_EARLY, client.text()):
+            return False
+        time.sleep(0.3)
+        return time.monotonic() < until - 1
+
     def play(self, case, folder, until):
         port, outcome, processes = free_port(), Outcome(folder=folder), []
         try:
@@ -140,6 +173,9 @@ class Runner:
                 self.wait_for_server(case, processes[0], port, until)
             name = "client" if case.server else "program"
             processes.append(self.start(case, name, case.client, folder, port))
+            while case.ready == "cm" and self.came_too_early(processes, until):
+                processes[-1].end()
+                processes[-1] = self.start(case, name, case.client, folder, port)
             for process in reversed(processes):
                 # A server whose client has failed may wait for the next one: it is not a hang of its own.
                 failed = any(outcome.status.values())
