@@ -17,11 +17,11 @@ enum {
     MAX_SGE = 16,
 };
 
-static void fill_device(const struct sv_context *ctx, struct ibv_device_attr *a)
+void sv_device_attr(const struct sv_device *d, struct ibv_device_attr *a)
 {
     memset(a, 0, sizeof(*a));
     strcpy(a->fw_ver, "3.0.0");
-    a->node_guid = a->sys_image_guid = htobe64(ctx->device->identity.guid);
+    a->node_guid = a->sys_image_guid = htobe64(d->identity.guid);
     a->max_mr_size = UINT64_MAX;
     a->page_size_cap = ~(uint64_t)0xfff;
     a->vendor_id = VENDOR_MELLANOX;
@@ -50,7 +50,7 @@ int softnic_ibv_query_device(struct ibv_context *context, struct ibv_device_attr
     struct sv_context *ctx = sv_context_check(context, "ibv_query_device");
     if (!ctx || !attr)
         return ctx ? sv_refuse(EINVAL, "ibv_query_device: attr is NULL") : errno;
-    fill_device(ctx, attr);
+    sv_device_attr(ctx->device, attr);
     return 0;
 }
 
@@ -64,7 +64,7 @@ int sv_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
     if ((input && input->comp_mask) || !attr || attr_size < sizeof(a.orig_attr))
         return sv_refuse(EINVAL, "ibv_query_device_ex: comp_mask = 0x%x, size %zu", input ? input->comp_mask : 0,
                          attr_size);
-    fill_device(ctx, &a.orig_attr);
+    sv_device_attr(ctx->device, &a.orig_attr);
     a.phys_port_cnt_ex = 1; /* everything else in it is a feature that is not modelled: zero says so */
     memset(attr, 0, attr_size);
     memcpy(attr, &a, attr_size < sizeof(a) ? attr_size : sizeof(a));
@@ -76,9 +76,8 @@ static int check_port(const char *what, uint32_t port)
     return port == 1 ? 0 : sv_refuse(EINVAL, "%s: port_num = %u, the device has port 1", what, port);
 }
 
-static void fill_port(const struct sv_context *ctx, struct ibv_port_attr *a)
+void sv_port_attr(const struct sv_device *d, struct ibv_port_attr *a)
 {
-    const struct sv_device *d = ctx->device;
     memset(a, 0, sizeof(*a));
     a->state = IBV_PORT_ACTIVE;
     a->max_mtu = IBV_MTU_4096;
@@ -104,7 +103,7 @@ int(softnic_ibv_query_port)(struct ibv_context *context, uint8_t port_num, struc
     if (!port_attr || check_port("ibv_query_port", port_num))
         return EINVAL;
     struct ibv_port_attr a;
-    fill_port(ctx, &a);
+    sv_port_attr(ctx->device, &a);
     memcpy(port_attr, &a, offsetof(struct ibv_port_attr, flags) + sizeof(a.flags));
     return 0;
 }
@@ -117,7 +116,7 @@ int sv_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port
     if (!attr || check_port("ibv_query_port", port_num))
         return EINVAL;
     struct ibv_port_attr a;
-    fill_port(ctx, &a);
+    sv_port_attr(ctx->device, &a);
     memset(attr, 0, attr_size);
     memcpy(attr, &a, attr_size < sizeof(a) ? attr_size : sizeof(a));
     return 0;
