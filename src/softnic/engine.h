@@ -63,14 +63,39 @@ static inline void *sn_table_get(const struct sn_table *t, uint32_t id)
     return id < t->size ? t->slot[id] : NULL;
 }
 
-/* ---- memory keys --------------------------------------------------------------------------------------------- */
-
-struct sn_mkeys {
-    struct sn_mkey **bucket; /* open addressing by key, a power of two of buckets */
-    uint32_t buckets, used, tombs;
+/*
+ * Objects by a random 32-bit number: open addressing, at most half full. Small while there are few (a NIC with six queue
+ * pairs looks at one or two cache lines), and free of marks for what has gone.
+ */
+struct sn_map {
+    struct sn_map_slot {
+        uint32_t number;
+        void *object; /* NULL: empty */
+    } *slot;
+    uint32_t mask; /* slots - 1 */
+    uint32_t used;
 };
 
-struct sn_mkey *sn_mkey_find(const struct sn_mkeys *keys, uint32_t key);
+int sn_map_room(struct sn_map *m); /* for one more: 0 or -ENOMEM */
+void sn_map_add(struct sn_map *m, uint32_t number, void *object); /* after sn_map_room; `number` is not in it */
+void sn_map_remove(struct sn_map *m, uint32_t number);
+void sn_map_free(struct sn_map *m);
+
+static inline void *sn_map_get(const struct sn_map *m, uint32_t number)
+{
+    if (m->used == 0)
+        return NULL;
+    for (uint32_t i = number & m->mask;; i = (i + 1) & m->mask)
+        if (m->slot[i].number == number || m->slot[i].object == NULL)
+            return m->slot[i].object;
+}
+
+/* ---- memory keys --------------------------------------------------------------------------------------------- */
+
+static inline struct sn_mkey *sn_mkey_find(const struct sn_map *keys, uint32_t key)
+{
+    return sn_map_get(keys, key);
+}
 
 /* The keys that a QP used last; valid while `generation` equals the NIC's. */
 struct sn_key_cache {
@@ -295,10 +320,9 @@ struct sn_nic {
     bool seeded;
     struct sn_table pds, cqs, srqs, uars;
     struct sn_watch *watches; /* of the port */
-    struct sn_mkeys mkeys;
+    struct sn_map mkeys;     /* by value */
     uint32_t key_generation; /* bumped when a key goes */
-    struct sn_qp **qps;      /* by the low 16 bits of the QPN */
-    uint32_t qp_count;
+    struct sn_map qps;       /* by QPN */
     /* Registers, 64 bytes apart; uar i: see queue/uar.c. */
     uint8_t *regs;
     size_t regs_size;
@@ -404,7 +428,7 @@ int sn_sq_mirror_create(struct sn_qp *qp);
 
 /* memory/mkey.c */
 struct sn_mkey *sn_qp_key(struct sn_qp *qp, struct sn_key_cache *cache, uint32_t key);
-void sn_mkeys_free(struct sn_mkeys *keys);
+void sn_mkeys_free(struct sn_map *keys);
 /* Remote invalidation; -EACCES: no such key, another domain, or a key that does not allow it. */
 int sn_mkey_invalidate(struct sn_nic *nic, uint32_t key, uint32_t pdn);
 uint64_t sn_nic_random(struct sn_nic *nic);

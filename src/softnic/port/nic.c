@@ -75,9 +75,9 @@ const char *sn_counter_name(unsigned n)
 
 static void destroy_queues(struct sn_nic *nic)
 {
-    for (uint32_t i = 0; nic->qp_count != 0 && i <= 0xffff; i++)
-        if (nic->qps[i] != NULL)
-            sn_qp_destroy(nic, nic->qps[i]->qpn);
+    for (uint32_t i = 0; nic->qps.used != 0; i = (i + 1) & nic->qps.mask)
+        while (nic->qps.slot[i].object != NULL) /* another one takes its place */
+            sn_qp_destroy(nic, nic->qps.slot[i].number);
     for (uint32_t i = 1; i < nic->srqs.size; i++)
         if (nic->srqs.slot[i] != NULL)
             sn_srq_destroy(nic, i);
@@ -114,7 +114,7 @@ int sn_nic_destroy(struct sn_nic *nic)
     sn_table_free(&nic->cqs);
     sn_table_free(&nic->srqs);
     sn_table_free(&nic->uars);
-    free(nic->qps);
+    sn_map_free(&nic->qps);
     if (nic->regs != NULL) {
         munmap(nic->regs, nic->regs_size);
         close(nic->regs_fd);

@@ -132,8 +132,8 @@ void sn_port_attach_wire(struct sn_port *port, struct sn_wire *wire)
 void sn_port_peer_gone(struct sn_port *port, const uint8_t gid[16], uint8_t slot)
 {
     for (struct sn_nic *nic = port->nics; nic != NULL; nic = nic->next)
-        for (uint32_t i = 0; nic->qps != NULL && i <= 0xffff; i++) {
-            struct sn_qp *qp = nic->qps[i];
+        for (uint32_t i = 0; nic->qps.used != 0 && i <= nic->qps.mask; i++) {
+            struct sn_qp *qp = nic->qps.slot[i].object;
             if (qp == NULL || qp->state != SN_QP_RTS || qp->params.remote_qpn >> 16 != slot ||
                 memcmp(qp->params.path.dgid, gid, 16) != 0)
                 continue;

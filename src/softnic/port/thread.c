@@ -79,7 +79,7 @@ static int drive(struct sn_port *port)
 static bool has_queues(const struct sn_port *port)
 {
     for (const struct sn_nic *nic = port->nics; nic != NULL; nic = nic->next)
-        if (nic->qp_count != 0)
+        if (nic->qps.used != 0)
             return true;
     return false;
 }

@@ -13,9 +13,7 @@ enum { UD_DEFAULT_MTU = 5 /* 4096 bytes: the port's, when the command names none
 
 struct sn_qp *sn_qp_find(const struct sn_nic *nic, uint32_t qpn)
 {
-    if (nic->qps == NULL || qpn >> 16 != nic->config.slot)
-        return NULL;
-    return nic->qps[qpn & QPN_LOW];
+    return sn_map_get(&nic->qps, qpn);
 }
 
 void sn_qp_unwait(struct sn_qp *qp)
@@ -149,22 +147,21 @@ static int alloc_buffers(struct sn_qp *qp)
         if (qp->rx.wqe == NULL)
             ret = -ENOMEM;
     }
-    return ret == 0 ? 0 : sn_fail(ret, create_what, NULL, 0, "QPs so far", qp->nic->qp_count);
+    return ret == 0 ? 0 : sn_fail(ret, create_what, NULL, 0, "QPs so far", qp->nic->qps.used);
 }
 
 static int pick_number(struct sn_qp *qp)
 {
     struct sn_nic *nic = qp->nic;
 
-    if (nic->qps == NULL && (nic->qps = calloc(QPN_LOW + 1, sizeof(*nic->qps))) == NULL)
-        return sn_fail(-ENOMEM, create_what, NULL, 0, "QPs so far", 0);
-    if (nic->qp_count >= 60000)
-        return sn_fail(-ENOSPC, create_what, NULL, 0, "no more QP numbers in this process slot, in use", nic->qp_count);
+    if (sn_map_room(&nic->qps) != 0)
+        return sn_fail(-ENOMEM, create_what, NULL, 0, "QPs so far", nic->qps.used);
+    if (nic->qps.used >= 60000)
+        return sn_fail(-ENOSPC, create_what, NULL, 0, "no more QP numbers in this process slot, in use", nic->qps.used);
     do {
         qp->qpn = ((uint32_t)nic->config.slot << 16) | ((uint32_t)sn_nic_random(nic) & QPN_LOW);
-    } while (qp->qpn == 0 || nic->qps[qp->qpn & QPN_LOW] != NULL);
-    nic->qps[qp->qpn & QPN_LOW] = qp;
-    nic->qp_count++;
+    } while (qp->qpn == 0 || sn_qp_find(nic, qp->qpn) != NULL);
+    sn_map_add(&nic->qps, qp->qpn, qp);
     return 0;
 }
 
@@ -200,7 +197,7 @@ int sn_qp_create(struct sn_nic *nic, const struct sn_qp_attr *attr, uint32_t *qp
         return ret;
     qp = aligned_alloc(SN_CACHE_LINE, (sizeof(*qp) + SN_CACHE_LINE - 1) / SN_CACHE_LINE * SN_CACHE_LINE);
     if (qp == NULL)
-        return sn_fail(-ENOMEM, create_what, NULL, 0, "QPs so far", nic->qp_count);
+        return sn_fail(-ENOMEM, create_what, NULL, 0, "QPs so far", nic->qps.used);
     memset(qp, 0, sizeof(*qp));
     qp->nic = nic;
     qp->port = nic->port;
@@ -263,8 +260,7 @@ int sn_qp_destroy(struct sn_nic *nic, uint32_t qpn)
     }
     count_users(qp, -1);
     sn_watch_end(qp->watches);
-    nic->qps[qpn & QPN_LOW] = NULL;
-    nic->qp_count--;
+    sn_map_remove(&nic->qps, qpn);
     free_qp(qp);
     return 0;
 }

@@ -17,6 +17,7 @@ struct sn_timer {
 };
 
 struct sn_wheel {
+    uint64_t used[SN_WHEEL_SLOTS / 64]; /* a bit for each slot that may hold a timer: two cache lines stand for 128 */
     struct sn_timer *slot[SN_WHEEL_SLOTS];
     uint64_t tick; /* slots before this one have been looked at */
     uint32_t armed;
@@ -30,7 +31,7 @@ static inline bool sn_timer_armed(const struct sn_timer *timer)
 }
 /* Fires what is due. Returns how many. A timer is disarmed when it fires. */
 unsigned sn_wheel_run(struct sn_wheel *wheel, uint64_t now);
-/* Earliest deadline; UINT64_MAX: none. Walks the wheel: for sleepers and simulations. */
-uint64_t sn_wheel_next(const struct sn_wheel *wheel);
+/* Earliest deadline; UINT64_MAX: none. For sleepers and simulations. */
+uint64_t sn_wheel_next(struct sn_wheel *wheel);
 
 #endif
