@@ -110,6 +110,12 @@ void softnic_dmabuf_forget(void *base);
 const char *softnic_last_error(void);
 
 /*
+ * For libraries on top of this one that refuse a call of theirs: errno, text, log and count as for a refused verb.
+ * Returns EOPNOTSUPP.
+ */
+int softnic_refuse(const char *function, const char *reason);
+
+/*
  * Faults on purpose, below the verbs: packets, refusals, completions, doorbells. docs/faults.md has the language of plans
  * ("drop:rate=0.01;lose-response:kind=atomic,nth=1"). One plan a process: softnic_fault_set takes the place of the active
  * one, also of SOFTNIC_FAULTS, and stays when devices are closed and opened; softnic_fault_clear ends it (what is held
