@@ -10,5 +10,5 @@ int main(int argc, char **argv)
     options.handler = DOCA_GPUNETIO_VERBS_NIC_HANDLER_AUTO;
     if (argc > 2 || (argc == 2 && !choose_handler(argv[1], &options)))
         return 2;
-    return run_matrix(options);
+    return argc == 2 ? run_matrix(options, argv[1]) : run_matrix(options);
 }
