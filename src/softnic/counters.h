@@ -11,6 +11,8 @@
 #define SN_COUNTERS(X)                                                                                                 \
     X(rx_packets)                  /* ours: transport packets that a QP took up; a burst counts as if it had been cut */ \
     X(tx_packets)                  /* ours */                                                                          \
+    X(rx_bytes)                    /* ours: payload of those packets */                                                \
+    X(tx_bytes)                    /* ours */                                                                          \
     X(rx_dropped)                  /* ours: no such QP, wrong peer, state or Q_Key, malformed */                       \
     X(rx_write_requests)                                                                                               \
     X(rx_send_requests)            /* ours */                                                                          \

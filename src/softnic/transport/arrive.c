@@ -242,6 +242,7 @@ static void take_up(struct sn_qp *qp, const struct sn_burst *b)
         return;
     }
     qp->nic->counters.rx_packets += b->kind == SN_KIND_READ_REQUEST ? 1 : b->npackets;
+    qp->nic->counters.rx_bytes += b->length;
     if (qp->port->faults != NULL && sn_faults_arrive(qp->port->faults, qp, b))
         return;
     if (qp->state == SN_QP_RTR && !qp->established && qp->attr.service != SN_SERVICE_UD) { /* 11.6.3.1 */
