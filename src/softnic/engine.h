@@ -299,6 +299,7 @@ struct sn_qp {
     struct sn_burst header;  /* addressing of everything that this QP sends */
     struct sn_qp_attr attr;
     struct sn_qp_params params;
+    const struct sn_gsi_user *gsi; /* queue pair 1: who takes what arrives; others: NULL */
     struct sn_qp_error error;
     struct sn_watch *watches;
     bool tell_drained;   /* SQD: an event is due when all that has begun is done */
@@ -459,6 +460,9 @@ void sn_rc_send_acks(struct sn_port *port);
 void sn_unreliable_sent(struct sn_qp *qp); /* what has been sent is done */
 bool sn_unreliable_receive(struct sn_qp *qp, const struct sn_burst *b);
 void sn_ud_address(struct sn_qp *qp, const struct sn_entry *e, struct sn_burst *b);
+
+/* transport/gsi.c */
+void sn_gsi_receive(struct sn_qp *qp, const struct sn_burst *b);
 
 /* transport/retry.c */
 void sn_rc_go_back(struct sn_qp *qp, uint32_t psn);

@@ -314,6 +314,25 @@ int sn_cq_look_arm(struct sn_nic *nic, uint32_t cqn);
 
 bool sn_nic_link_up(const struct sn_nic *nic); /* false: a fault plan holds the whole link down */
 
+/* ---- queue pair 1 ------------------------------------------------------------------------------------------------ */
+
+/* A management datagram, with the addresses as this side sees them. */
+struct sn_gsi_mad {
+    uint8_t local[16], remote[16]; /* GIDs */
+    uint32_t remote_qpn;
+    uint8_t bytes[256];
+};
+
+struct sn_gsi_user { /* stays the caller's, as long as it is set */
+    void (*receive)(void *arg, struct sn_nic *nic, const struct sn_gsi_mad *mad); /* lock held; must not send */
+    void *arg;
+};
+
+int sn_nic_set_gsi(struct sn_nic *nic, const struct sn_gsi_user *user); /* -EBUSY: there is one. NULL ends it */
+/* 0: sent, or lost; -EAGAIN: no room now, offer it again after a turn; -ENOTCONN: no QP 1 */
+int sn_gsi_send(struct sn_nic *nic, const struct sn_gsi_mad *mad);
+void sn_gsi_show(struct sn_nic *nic, const struct sn_gsi_mad *mad); /* to the capture: it came through another process */
+
 /* ---- wires ----------------------------------------------------------------------------------------------------- */
 
 struct sn_burst; /* wire/burst.h */

@@ -96,6 +96,7 @@ int sn_nic_destroy(struct sn_nic *nic)
     struct sn_port *port = nic->port;
 
     sn_xfer_quiesce(port);
+    sn_nic_set_gsi(nic, NULL);
     destroy_queues(nic);
     sn_watch_end(nic->watches);
     for (uint32_t i = 1; i < nic->pds.size; i++)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "format/mad.h"
 #include "softnic/engine.h"
 #include "softnic/fault/inject.h"
 #include "softnic/wire/wire.h"
@@ -23,13 +24,13 @@ static struct sn_nic *find_peer(struct sn_port *port, const uint8_t gid[16], uin
     struct sn_nic *match = NULL;
 
     for (struct sn_nic *nic = port->nics; nic != NULL; nic = nic->next) {
-        if (qpn >> 16 != nic->config.slot)
+        if (qpn >> 16 != nic->config.slot && qpn != SN_GSI_QPN) /* that one is the device's, not the process's */
             continue;
         for (unsigned i = 0; i < nic->config.gid_count; i++)
             if (memcmp(nic->config.gid[i], gid, 16) == 0) {
                 if (sn_qp_find(nic, qpn) != NULL)
                     return nic;
-                match = nic;
+                match = qpn == SN_GSI_QPN ? match : nic;
             }
     }
     return match;

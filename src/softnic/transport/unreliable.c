@@ -244,6 +244,10 @@ static bool ud_receive(struct sn_qp *qp, const struct sn_burst *b)
         drop(qp);
         return true;
     }
+    if (qp->gsi != NULL) {
+        sn_gsi_receive(qp, b);
+        return true;
+    }
     if (qp->rx_error != 0) {
         local_error(qp, b, SN_SYND_LOCAL_PROT);
         return true;

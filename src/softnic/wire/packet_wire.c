@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "format/bth.h"
+#include "format/mad.h"
 #include "softnic/engine.h"
 #include "softnic/fault/inject.h"
 #include "softnic/wire/cut.h"
@@ -322,15 +323,15 @@ void sn_packet_send_raw(struct sn_packet_wire *w, const uint8_t *bytes, size_t l
 
 /* ---- in --------------------------------------------------------------------------------------------------------- */
 
-/* The NIC with this GID and slot; *ours: one with that GID is here, whatever its slot. */
-static struct sn_nic *find_nic(struct sn_port *port, const uint8_t gid[16], uint8_t slot, bool *ours)
+/* The NIC with this GID and the QP number's slot, or any for QP 1; *ours: one with that GID is here, whatever its slot. */
+static struct sn_nic *find_nic(struct sn_port *port, const uint8_t gid[16], uint32_t qpn, bool *ours)
 {
     *ours = false;
     for (struct sn_nic *nic = port->nics; nic; nic = nic->next)
         for (unsigned i = 0; i < nic->config.gid_count; i++)
             if (!memcmp(nic->config.gid[i], gid, 16)) {
                 *ours = true;
-                if (nic->config.slot == slot)
+                if (nic->config.slot == (uint8_t)(qpn >> 16) || qpn == SN_GSI_QPN)
                     return nic;
             }
     return NULL;
@@ -375,7 +376,7 @@ static void deliver(struct sn_packet_wire *w, const struct sn_frame_in *in)
         sn_packet_add(&sn_packet_totals.refused[v], 1);
         return;
     }
-    struct sn_nic *nic = find_nic(w->wire.port, packet->dgid, (uint8_t)(packet->dqpn >> 16), &ours);
+    struct sn_nic *nic = find_nic(w->wire.port, packet->dgid, packet->dqpn, &ours);
     if (in->passed_on && nic) {
         sn_packet_add(&sn_packet_totals.passed_to_us, 1);
         if (b->ops->passed_on)

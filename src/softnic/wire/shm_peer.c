@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "format/mad.h"
 #include "softnic/wire/shm_internal.h"
 
 enum { HELLO_VERSION = 1 };
@@ -189,7 +190,7 @@ static struct shm_connection *connect_to(struct shm_wire *w, struct shm_endpoint
 
 static bool leads_to(const struct shm_connection *c, const struct sn_burst *b)
 {
-    return c->open && !c->dead && c->peer.slot == b->dqpn >> 16 && shm_peer_index(&c->peer, b->dgid) >= 0 &&
+    return c->open && !c->dead && (c->peer.slot == b->dqpn >> 16 || b->dqpn == SN_GSI_QPN) && shm_peer_index(&c->peer, b->dgid) >= 0 &&
            shm_peer_index(&c->endpoint->identity, b->sgid) >= 0;
 }
 
@@ -199,6 +200,19 @@ static struct shm_endpoint *endpoint_of(struct shm_wire *w, const uint8_t gid[16
         if (shm_peer_index(&e->identity, gid) >= 0)
             return e;
     return NULL;
+}
+
+/* Queue pair 1 is the device's: the first process that has it takes what comes, and passes on what is not its own. */
+static struct shm_connection *connect_to_any(struct shm_wire *w, struct shm_endpoint *e, const uint8_t gid[16], int *error)
+{
+    struct shm_connection *c = NULL;
+    for (unsigned slot = 1; slot <= 255 && !c; slot++) {
+        *error = -EHOSTUNREACH;
+        c = connect_to(w, e, gid, slot, error);
+        if (*error == -EAGAIN)
+            break;
+    }
+    return c;
 }
 
 struct shm_connection *shm_peer_find(struct shm_wire *w, const struct sn_burst *burst, int *error)
@@ -213,7 +227,10 @@ struct shm_connection *shm_peer_find(struct shm_wire *w, const struct sn_burst *
     if (!found) {
         struct shm_endpoint *e = endpoint_of(w, burst->sgid);
         *error = -EHOSTUNREACH;
-        found = e && slot ? connect_to(w, e, burst->dgid, slot, error) : NULL;
+        if (e && burst->dqpn == SN_GSI_QPN)
+            found = connect_to_any(w, e, burst->dgid, error);
+        else
+            found = e && slot ? connect_to(w, e, burst->dgid, slot, error) : NULL;
     }
     if (found)
         w->last = found;
