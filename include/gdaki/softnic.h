@@ -141,6 +141,20 @@ struct softnic_fault_stats {
 /* Fills at most `size` bytes; returns sizeof(struct softnic_fault_stats) of the library. */
 size_t softnic_fault_stats(struct softnic_fault_stats *stats, size_t size);
 
+/*
+ * What Linux would show of these devices in sysfs and /dev/infiniband, for whoever presents it to programs. `path` is
+ * absolute and plain: no "//", ".", ".." or trailing slash.
+ */
+enum softnic_sysfs_kind { SOFTNIC_SYSFS_NONE, SOFTNIC_SYSFS_FOLDER, SOFTNIC_SYSFS_FILE, SOFTNIC_SYSFS_LINK, SOFTNIC_SYSFS_NODE };
+enum softnic_sysfs_kind softnic_sysfs_kind(const char *path);
+
+/*
+ * Content of a file, target of a link, or names in a folder, a line each; also what belongs into a folder that is not
+ * ours, such as /sys/class. Cut off at `size` - 1 bytes, terminated. Length, or what reading gives: -ENOENT, -EINVAL (an
+ * empty table entry), -ENXIO (a device node). Counters are those of the NIC that this process runs.
+ */
+long softnic_sysfs_read(const char *path, char *out, size_t size);
+
 /* "shm", "none", "udp", "packet", "xdp", "tap", "dgram" or "pcap": what carries messages to other processes. */
 const char *softnic_wire_name(void);
 

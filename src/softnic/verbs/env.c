@@ -27,6 +27,7 @@ static const struct softnic_env table[] = {
     {"SOFTNIC_NAMES", "softnic", "names of the devices: a prefix that their number is put behind, or a list with commas"},
     {"SOFTNIC_GID", "",
      "addresses of the devices, with commas, in place of 127.x.y.z (docs/softnic-run.md); only with SOFTNIC_WIRE=shm or none"},
+    {"SOFTNIC_PEERMEM", "0", "1: nvidia_peermem's files are among what is presented as sysfs (docs/softnic-run.md)"},
     {"SOFTNIC_PCAP", "", "capture file of all packets sent and received (docs/wires.md); empty: none"},
 };
 
@@ -67,11 +68,11 @@ static int read_choice(size_t row, const char *first, const char *second, bool *
 
 int sv_config_read(struct sv_config *out)
 {
-    enum { DEVICES, LINK, LOG, WIRE, RING, THREAD, SEED, FAULTS, FAULT_SEED, NAMES, GID, PCAP };
+    enum { DEVICES, LINK, LOG, WIRE, RING, THREAD, SEED, FAULTS, FAULT_SEED, NAMES, GID, PEERMEM, PCAP };
     struct sv_config c = {0};
     uint64_t devices, ring, fault_seed;
     const char *names = value_of(NAMES);
-    bool eth;
+    bool eth, unused;
     int rc, level = sv_log_level(value_of(LOG));
     if (level < 0)
         return -sv_refuse(EINVAL, "SOFTNIC_LOG=%s: expected off, error, warn, info or debug", value_of(LOG));
@@ -87,7 +88,7 @@ int sv_config_read(struct sv_config *out)
         return -sv_refuse(EINVAL, "SOFTNIC_SHM_RING=%llu: expected a power of two", (unsigned long long)ring);
     if (!eth && c.wire.kind >= SV_WIRE_UDP)
         return -sv_refuse(EINVAL, "SOFTNIC_LINK=ib, SOFTNIC_WIRE=%s: RoCEv2 needs SOFTNIC_LINK=eth", value_of(WIRE));
-    if ((rc = sv_names_check(names, (unsigned)devices)) ||
+    if ((rc = read_choice(PEERMEM, "1", "0", &unused)) || (rc = sv_names_check(names, (unsigned)devices)) ||
         (rc = sv_gids_parse(value_of(GID), c.gid, (unsigned)devices)) < 0)
         return rc;
     if (rc && c.wire.kind >= SV_WIRE_UDP)
