@@ -12,7 +12,7 @@
 
 enum {
     VENDOR_MELLANOX = 0x02c9, /* clients decide by it whether mlx5 calls work here */
-    PART_SOFTNIC = 0x5f17,    /* no ConnectX has it: clients that know parts by number fall back to plain calls */
+    PART_CONNECTX7 = 4129,    /* clients that know parts by number take their ConnectX-7 way: softnic has what that needs */
     MAX_QP = 1 << 16,
     MAX_SGE = 16,
 };
@@ -25,7 +25,7 @@ void sv_device_attr(const struct sv_device *d, struct ibv_device_attr *a)
     a->max_mr_size = UINT64_MAX;
     a->page_size_cap = ~(uint64_t)0xfff;
     a->vendor_id = VENDOR_MELLANOX;
-    a->vendor_part_id = PART_SOFTNIC;
+    a->vendor_part_id = PART_CONNECTX7;
     a->max_qp = MAX_QP;
     a->max_qp_wr = 1 << PRM_MAX_LOG_QP_SIZE;
     a->max_sge = a->max_sge_rd = MAX_SGE;
