@@ -101,14 +101,20 @@ struct sv_qp {
     struct sv_wq sq, rq; /* slots 0: there is none */
     uint32_t *wqe_head;  /* by slot: sq.head when the WQE that begins there was posted */
     uint32_t sq_index;   /* basic blocks posted, running; under sq.lock */
-    atomic_uint failed;  /* written by the engine: 1 while in ERR */
+    uint32_t failed;     /* written by the engine: 1 while in ERR */
     struct ibv_qp_attr attr; /* what ibv_modify_qp gave last; the engine knows the rest */
     struct ibv_qp_init_attr init;
     /* Extended posting: qp_ex.c. Under sq.lock from wr_start to wr_complete or wr_abort. */
     struct {
-        uint32_t index;  /* sq_index at wr_start */
-        uint32_t head;   /* sq.head at wr_start */
-        int error;
+        uint32_t index; /* sq_index at wr_start */
+        uint32_t head;  /* sq.head at wr_start */
+        int error;      /* the first one */
+        uint32_t segs;  /* of the WQE in hand; 0: none */
+        bool addressed, filled; /* it has its address vector, its data */
+        uint8_t opcode;
+        uint32_t imm_be;
+        unsigned flags; /* enum ibv_send_flags */
+        uint64_t wr_id;
     } batch;
     struct sv_source source; /* events: source.h */
 };
@@ -143,6 +149,7 @@ struct sv_cq_args {
     uint32_t cqe_size;    /* 0: 64 */
     bool overrun_ignore;
     bool unlocked;
+    bool timestamps;       /* somebody reads the time of a completion */
     struct ibv_pd *parent; /* parent domain whose allocator is asked, or NULL */
 };
 struct sv_cq *sv_cq_new(struct sv_context *ctx, const char *what, const struct sv_cq_args *args);
@@ -160,6 +167,10 @@ uint64_t sv_srq_complete(struct sv_srq *srq, uint16_t slot);
 
 /* Queue pairs of a context by number. Readers need no lock: a poller finds a queue pair until it is destroyed. */
 struct sv_qp *sv_qp_find(const struct sv_context *ctx, uint32_t qpn);
+void sv_qp_pages_free(struct sv_context *ctx);
+
+/* Removes what it left in its CQs; it completes nothing more meanwhile. */
+void sv_qp_forget(struct sv_qp *qp);
 
 /* ---- queue memory (buf.c) ------------------------------------------------------------------------------------------ */
 

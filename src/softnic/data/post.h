@@ -22,7 +22,7 @@ int sv_sq_room(struct sv_qp *qp);
 
 static inline struct sv_wqe sv_sq_begin(struct sv_qp *qp)
 {
-    return (struct sv_wqe){.qp = qp, .index = qp->sq_index, .segs = 0};
+    return (struct sv_wqe){.qp = qp, .index = qp->sq_index, .segs = 1}; /* the control segment is written last */
 }
 
 /* Where the next segment goes. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "softnic/engine.h"
+#include "softnic/transport/failed.h"
 
 enum { FLUSH_BUDGET = 256 };
 
@@ -25,6 +26,7 @@ void sn_qp_error_enter(struct sn_qp *qp)
         qp->tell_last_wqe = qp->attr.rq_kind == SN_RQ_SRQ;
     qp->tell_drained = false;
     qp->state = SN_QP_ERR;
+    sn_qp_show_failed(qp, 1);
     qp->tx.rnr_wait = false;
     sn_qp_unwait(qp);
     sn_timer_cancel(&qp->port->wheel, &qp->timer);

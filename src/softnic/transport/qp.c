@@ -6,6 +6,7 @@
 #include "softnic/engine.h"
 #include "softnic/exec/order.h"
 #include "softnic/exec/state.h"
+#include "softnic/transport/failed.h"
 
 #define QPN_LOW 0xffffu
 
@@ -434,6 +435,7 @@ static void to_rst(struct sn_qp *qp)
         memset(qp->rx.rd, 0, (qp->rx.rd_mask + 1) * sizeof(*qp->rx.rd));
     qp->rq.taken = qp->rq.posted = qp->rq.head = 0;
     qp->error = (struct sn_qp_error){0};
+    sn_qp_show_failed(qp, 0);
     qp->tell_drained = qp->tell_last_wqe = qp->established = false;
     qp->params = (struct sn_qp_params){.mtu = qp->params.mtu};
 }

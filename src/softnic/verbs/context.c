@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gdaki/softnic.h"
+#include "softnic/data/objects.h"
 #include "softnic/verbs/device.h"
 #include "softnic/verbs/exports.h"
 #include "softnic/verbs/log.h"
@@ -148,8 +149,14 @@ static void free_devx(struct sv_context *ctx, enum prm_object_kind kind)
 /* What the caller left behind, users before what they use. Port lock held. */
 static void free_objects(struct sv_context *ctx)
 {
+    while (ctx->objects[SV_QP])
+        sv_qp_release(sv_container(ctx->objects[SV_QP], struct sv_qp, object));
     free_devx(ctx, PRM_OBJECT_QP);
+    while (ctx->objects[SV_SRQ])
+        sv_srq_release(sv_container(ctx->objects[SV_SRQ], struct sv_srq, object));
     free_devx(ctx, PRM_OBJECT_RMP);
+    while (ctx->objects[SV_CQ])
+        sv_cq_release(sv_container(ctx->objects[SV_CQ], struct sv_cq, object));
     free_devx(ctx, PRM_OBJECT_CQ);
     sv_channels_release(ctx);
     while (ctx->objects[SV_UMEM])
@@ -183,6 +190,7 @@ int softnic_ibv_close_device(struct ibv_context *context)
     sv_device_put(ctx->device, ctx);
     pthread_mutex_destroy(&context->mutex);
     free(ctx->umems);
+    sv_qp_pages_free(ctx);
     free(ctx);
     return 0;
 }

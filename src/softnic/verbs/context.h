@@ -104,6 +104,7 @@ struct sv_uar {
     struct sn_uar uar;
     void *mapping; /* the page of its own, or NULL */
     bool shared;   /* NC: freed with the context */
+    unsigned queues; /* queue pairs of data/ on it, which made it */
 };
 
 struct mlx5dv_devx_obj { /* the name is the API's; the layout is the provider's own */

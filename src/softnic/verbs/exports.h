@@ -29,6 +29,10 @@
                                                     X(mlx5dv_devx_alloc_uar) X(mlx5dv_devx_free_uar)                   \
                                                         X(mlx5dv_devx_qp_modify) X(mlx5dv_devx_qp_query)
 
+/* The rest of the CPU data path (data/). */
+#define SOFTNIC_DATA_VERBS(X)                                                                                          \
+    X(ibv_resize_cq) X(ibv_modify_srq) X(ibv_query_srq) X(ibv_init_ah_from_wc) X(ibv_create_ah_from_wc)
+
 /* Events (data/channel.c, data/async.c) and extended queue pairs. */
 #define SOFTNIC_EVENT_VERBS(X)                                                                                         \
     X(ibv_get_cq_event) X(ibv_ack_cq_events) X(ibv_get_async_event) X(ibv_ack_async_event) X(ibv_qp_to_qp_ex)          \
@@ -37,6 +41,7 @@
 #pragma GCC visibility push(default)
 #define SOFTNIC_ONE_VERB(name) extern __typeof__(name) softnic_##name;
 SOFTNIC_VERBS(SOFTNIC_ONE_VERB)
+SOFTNIC_DATA_VERBS(SOFTNIC_ONE_VERB)
 SOFTNIC_EVENT_VERBS(SOFTNIC_ONE_VERB)
 #pragma GCC visibility pop
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Protection domains, memory keys and address handles. */
+/* Protection domains and memory keys. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -192,72 +192,5 @@ int softnic_ibv_dereg_mr(struct ibv_mr *ibv)
         return sv_refuse(-rc, "ibv_dereg_mr: key 0x%x: %s", ibv->lkey, prm_engine_reason(rc));
     sv_memory_release(&mr->memory);
     free(mr);
-    return 0;
-}
-
-/* ---- address handles -------------------------------------------------------------------------------------------- */
-
-static int fill_av(const struct sv_context *ctx, const struct ibv_ah_attr *attr, struct mlx5_wqe_av *av)
-{
-    const struct sn_nic_config *config = sn_nic_get_config(ctx->nic);
-    if (attr->port_num != 1)
-        return sv_refuse(EINVAL, "ibv_create_ah: port_num = %u, the device has port 1", attr->port_num);
-    if (config->link == SN_LINK_ETHERNET && !attr->is_global)
-        return sv_refuse(EINVAL, "ibv_create_ah: is_global = 0, but Ethernet ports are reached by GID only");
-    av->stat_rate_sl = (uint8_t)(attr->static_rate << 4 | (attr->sl & 0xf));
-    if (config->link == SN_LINK_INFINIBAND)
-        av->rlid = htobe16(attr->dlid); /* on Ethernet these bits are the UDP source port; 0 leaves it to the wire */
-    if (!attr->is_global)
-        return 0;
-    if (attr->grh.sgid_index >= config->gid_count)
-        return sv_refuse(EINVAL, "ibv_create_ah: sgid_index = %u, the table has %u entries", attr->grh.sgid_index,
-                         config->gid_count);
-    av->tclass = attr->grh.traffic_class;
-    av->hop_limit = attr->grh.hop_limit;
-    av->grh_gid_fl =
-        htobe32(1u << 30 | (uint32_t)(attr->grh.sgid_index & 0xff) << 20 | (attr->grh.flow_label & 0xfffff));
-    memcpy(av->rgid, attr->grh.dgid.raw, 16);
-    if (config->link == SN_LINK_ETHERNET && !ctx->device->finds_macs &&
-        sv_identity_mac_of_gid(attr->grh.dgid.raw, av->rmac))
-        return sv_refuse(EHOSTUNREACH, "ibv_create_ah: no MAC is known for dgid %016llx:%016llx",
-                         (unsigned long long)be64toh(attr->grh.dgid.global.subnet_prefix),
-                         (unsigned long long)be64toh(attr->grh.dgid.global.interface_id));
-    return 0;
-}
-
-struct ibv_ah *softnic_ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
-{
-    if (!pd || !attr) {
-        sv_refuse(EINVAL, "ibv_create_ah: pd = %p, attr = %p", (void *)pd, (void *)attr);
-        return NULL;
-    }
-    struct sv_context *ctx = sv_context_check(pd->context, "ibv_create_ah");
-    struct sv_ah *ah = ctx ? calloc(1, sizeof(*ah)) : NULL;
-    if (!ah)
-        return NULL;
-    if (fill_av(ctx, attr, &ah->av)) {
-        free(ah);
-        return NULL;
-    }
-    ah->ibv.context = pd->context;
-    ah->ibv.pd = pd;
-    sn_port_lock(ctx->port);
-    sv_object_link(ctx, &ah->object, SV_AH);
-    sn_port_unlock(ctx->port);
-    return &ah->ibv;
-}
-
-int softnic_ibv_destroy_ah(struct ibv_ah *ibv)
-{
-    if (!ibv)
-        return sv_refuse(EINVAL, "ibv_destroy_ah: ah is NULL");
-    struct sv_context *ctx = sv_context_check(ibv->context, "ibv_destroy_ah");
-    if (!ctx)
-        return errno;
-    struct sv_ah *ah = sv_container(ibv, struct sv_ah, ibv);
-    sn_port_lock(ctx->port);
-    sv_object_unlink(&ah->object);
-    sn_port_unlock(ctx->port);
-    free(ah);
     return 0;
 }

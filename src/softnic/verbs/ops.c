@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 
+#include "softnic/data/poll.h"
+#include "softnic/data/post.h"
 #include "softnic/verbs/context.h"
 #include "softnic/verbs/log.h"
 #include "softnic/verbs/query.h"
@@ -27,7 +29,6 @@
 REFUSES_POINTER(struct ibv_mw, alloc_mw, struct ibv_pd *pd UNUSED, enum ibv_mw_type type UNUSED)
 REFUSES(bind_mw, struct ibv_qp *qp UNUSED, struct ibv_mw *mw UNUSED, struct ibv_mw_bind *bind UNUSED)
 REFUSES(dealloc_mw, struct ibv_mw *mw UNUSED)
-REFUSES(req_notify_cq, struct ibv_cq *cq UNUSED, int solicited_only UNUSED)
 REFUSES(advise_mr, struct ibv_pd *pd UNUSED, enum ibv_advise_mr_advice advice UNUSED, uint32_t flags UNUSED,
         struct ibv_sge *sg_list UNUSED, uint32_t num_sges UNUSED)
 REFUSES_POINTER(struct ibv_mr, alloc_null_mr, struct ibv_pd *pd UNUSED)
@@ -44,39 +45,11 @@ REFUSES_POINTER(struct ibv_rwq_ind_table, create_rwq_ind_table, struct ibv_conte
 REFUSES_POINTER(struct ibv_wq, create_wq, struct ibv_context *c UNUSED, struct ibv_wq_init_attr *a UNUSED)
 REFUSES(query_rt_values, struct ibv_context *c UNUSED, struct ibv_values_ex *values UNUSED)
 REFUSES_POINTER(struct ibv_cq_ex, create_cq_ex, struct ibv_context *c UNUSED, struct ibv_cq_init_attr_ex *a UNUSED)
-REFUSES_POINTER(struct ibv_qp, open_qp, struct ibv_context *c UNUSED, struct ibv_qp_open_attr *a UNUSED)
 REFUSES_POINTER(struct ibv_qp, create_qp_ex, struct ibv_context *c UNUSED, struct ibv_qp_init_attr_ex *a UNUSED)
+REFUSES_POINTER(struct ibv_qp, open_qp, struct ibv_context *c UNUSED, struct ibv_qp_open_attr *a UNUSED)
 REFUSES_POINTER(struct ibv_srq, create_srq_ex, struct ibv_context *c UNUSED, struct ibv_srq_init_attr_ex *a UNUSED)
 REFUSES_POINTER(struct ibv_xrcd, open_xrcd, struct ibv_context *c UNUSED, struct ibv_xrcd_init_attr *a UNUSED)
 REFUSES_POINTER(struct ibv_flow, create_flow, struct ibv_qp *qp UNUSED, struct ibv_flow_attr *a UNUSED)
-
-/* The three below return counts or a position besides the verdict. */
-static int refuse_poll_cq(struct ibv_cq *cq UNUSED, int entries UNUSED, struct ibv_wc *wc UNUSED)
-{
-    sv_refuse(EOPNOTSUPP, "ibv_poll_cq is not modelled");
-    return -1;
-}
-
-static int refuse_post_send(struct ibv_qp *qp UNUSED, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
-{
-    if (bad)
-        *bad = wr;
-    return sv_refuse(EOPNOTSUPP, "ibv_post_send is not modelled");
-}
-
-static int refuse_post_recv(struct ibv_qp *qp UNUSED, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
-{
-    if (bad)
-        *bad = wr;
-    return sv_refuse(EOPNOTSUPP, "ibv_post_recv is not modelled");
-}
-
-static int refuse_post_srq_recv(struct ibv_srq *srq UNUSED, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
-{
-    if (bad)
-        *bad = wr;
-    return sv_refuse(EOPNOTSUPP, "ibv_post_srq_recv is not modelled");
-}
 
 void sv_ops_fill(struct sv_context *ctx)
 {
@@ -85,11 +58,11 @@ void sv_ops_fill(struct sv_context *ctx)
     ops->alloc_mw = refuse_alloc_mw;
     ops->bind_mw = refuse_bind_mw;
     ops->dealloc_mw = refuse_dealloc_mw;
-    ops->poll_cq = refuse_poll_cq;
-    ops->req_notify_cq = refuse_req_notify_cq;
-    ops->post_srq_recv = refuse_post_srq_recv;
-    ops->post_send = refuse_post_send;
-    ops->post_recv = refuse_post_recv;
+    ops->poll_cq = sv_poll_cq;
+    ops->req_notify_cq = sv_req_notify_cq;
+    ops->post_srq_recv = sv_post_srq_recv;
+    ops->post_send = sv_post_send;
+    ops->post_recv = sv_post_recv;
     v->query_port = sv_query_port;
     v->query_device_ex = sv_query_device_ex;
     v->advise_mr = refuse_advise_mr;
@@ -103,8 +76,8 @@ void sv_ops_fill(struct sv_context *ctx)
     v->create_wq = refuse_create_wq;
     v->query_rt_values = refuse_query_rt_values;
     v->create_cq_ex = refuse_create_cq_ex;
-    v->open_qp = refuse_open_qp;
     v->create_qp_ex = refuse_create_qp_ex;
+    v->open_qp = refuse_open_qp;
     v->create_srq_ex = refuse_create_srq_ex;
     v->open_xrcd = refuse_open_xrcd;
     v->ibv_create_flow = refuse_create_flow;

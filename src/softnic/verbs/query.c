@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "softnic/data/objects.h"
 #include "softnic/prm/parse.h"
 #include "softnic/verbs/context.h"
 #include "softnic/verbs/exports.h"
@@ -14,7 +15,6 @@ enum {
     VENDOR_MELLANOX = 0x02c9, /* clients decide by it whether mlx5 calls work here */
     PART_CONNECTX7 = 4129,    /* clients that know parts by number take their ConnectX-7 way: softnic has what that needs */
     MAX_QP = 1 << 16,
-    MAX_SGE = 16,
 };
 
 void sv_device_attr(const struct sv_device *d, struct ibv_device_attr *a)
@@ -28,7 +28,7 @@ void sv_device_attr(const struct sv_device *d, struct ibv_device_attr *a)
     a->vendor_part_id = PART_CONNECTX7;
     a->max_qp = MAX_QP;
     a->max_qp_wr = 1 << PRM_MAX_LOG_QP_SIZE;
-    a->max_sge = a->max_sge_rd = MAX_SGE;
+    a->max_sge = a->max_sge_rd = SV_MAX_SGE;
     a->max_cq = MAX_QP * 2;
     a->max_cqe = (1 << PRM_MAX_LOG_CQ_SIZE) - 1;
     a->max_mr = 1 << 20;
@@ -38,8 +38,8 @@ void sv_device_attr(const struct sv_device *d, struct ibv_device_attr *a)
     a->atomic_cap = IBV_ATOMIC_HCA;
     a->max_ah = 1 << 20;
     a->max_srq = MAX_QP;
-    a->max_srq_wr = 1 << PRM_MAX_LOG_SRQ_SIZE;
-    a->max_srq_sge = MAX_SGE;
+    a->max_srq_wr = (1 << PRM_MAX_LOG_SRQ_SIZE) - 1;
+    a->max_srq_sge = SV_MAX_SGE;
     a->max_pkeys = 1;
     a->local_ca_ack_delay = 16;
     a->phys_port_cnt = 1;
