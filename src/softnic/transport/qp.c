@@ -405,13 +405,18 @@ static void from_sqer(struct sn_qp *qp)
     qp->sq.doorbell = true;
 }
 
+static bool has_begun(const struct sn_qp *qp, const struct sn_entry *e)
+{
+    return e->sent != 0 || sn_psn_diff(qp->tx.high, e->psn) > 0;
+}
+
 /* Draining: what has begun goes on to its completion, nothing new is started (10.3.1.5). */
 static void to_sqd(struct sn_qp *qp)
 {
     struct sn_tx *tx = &qp->tx;
 
     tx->drain = tx->next;
-    if (tx->next != tx->tail && sn_tx_at(qp, tx->next)->sent != 0)
+    while (tx->drain != tx->tail && has_begun(qp, sn_tx_at(qp, tx->drain))) /* in part, or gone back to */
         tx->drain++;
     sn_qp_activate(qp);
     qp->tell_drained = qp->params.sqd_event;
