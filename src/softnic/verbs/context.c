@@ -6,6 +6,7 @@
 
 #include "gdaki/softnic.h"
 #include "softnic/data/objects.h"
+#include "softnic/dv/parent.h"
 #include "softnic/verbs/device.h"
 #include "softnic/verbs/exports.h"
 #include "softnic/verbs/log.h"
@@ -170,12 +171,7 @@ static void free_objects(struct sv_context *ctx)
         sv_object_unlink(&ah->object);
         free(ah);
     }
-    while (ctx->objects[SV_PD]) {
-        struct sv_pd *pd = sv_container(ctx->objects[SV_PD], struct sv_pd, object);
-        sn_pd_destroy(ctx->nic, pd->pdn);
-        sv_object_unlink(&pd->object);
-        free(pd);
-    }
+    sv_domains_release(ctx);
 }
 
 int softnic_ibv_close_device(struct ibv_context *context)

@@ -37,7 +37,7 @@ struct sv_device {
     uint8_t slot;
 };
 
-enum sv_kind { SV_PD, SV_MR, SV_AH, SV_UMEM, SV_UAR, SV_DEVX, SV_CQ, SV_SRQ, SV_QP, SV_CHANNEL, SV_KINDS };
+enum sv_kind { SV_PD, SV_TD, SV_MR, SV_AH, SV_UMEM, SV_UAR, SV_DEVX, SV_CQ, SV_SRQ, SV_QP, SV_CHANNEL, SV_KINDS };
 
 struct sv_object { /* first member of every object; port lock */
     struct sv_object *next, **link;
@@ -75,6 +75,13 @@ struct sv_pd {
     struct sv_object object;
     struct ibv_pd ibv;
     uint32_t pdn;
+    unsigned parents;     /* parent domains that name it; port lock */
+    struct sv_pd *behind; /* of a parent domain (dv/parent.h); NULL: a plain one, and so is all that follows */
+    struct sv_td *td;
+    void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment, uint64_t resource_type);
+    void (*free)(struct ibv_pd *pd, void *pd_context, void *memory, uint64_t resource_type);
+    void *pd_context;
+    atomic_uint buffers; /* pieces of memory that alloc gave */
 };
 
 struct sv_mr {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "softnic/dv/parent.h"
 #include "softnic/verbs/context.h"
 #include "softnic/verbs/exports.h"
 #include "softnic/verbs/log.h"
@@ -37,15 +38,12 @@ int softnic_ibv_dealloc_pd(struct ibv_pd *ibv)
     if (!ctx)
         return errno = ibv ? errno : EINVAL;
     struct sv_pd *pd = sv_container(ibv, struct sv_pd, ibv);
+    uint32_t pdn = pd->pdn;
+    const char *why;
     sn_port_lock(ctx->port);
-    int rc = sn_pd_destroy(ctx->nic, pd->pdn);
-    if (!rc)
-        sv_object_unlink(&pd->object);
+    int rc = sv_pd_release(ctx, pd, &why);
     sn_port_unlock(ctx->port);
-    if (rc)
-        return sv_refuse(-rc, "ibv_dealloc_pd: PD %u: %s", pd->pdn, prm_engine_reason(rc));
-    free(pd);
-    return 0;
+    return rc ? sv_refuse(-rc, "ibv_dealloc_pd: PD %u: %s", pdn, why) : 0;
 }
 
 /* ---- memory keys ------------------------------------------------------------------------------------------------ */

@@ -8,6 +8,7 @@
 #include "softnic/data/poll.h"
 #include "softnic/data/post.h"
 #include "softnic/verbs/context.h"
+#include "softnic/dv/parent.h"
 #include "softnic/verbs/log.h"
 #include "softnic/verbs/query.h"
 
@@ -37,9 +38,6 @@ REFUSES_POINTER(struct ibv_counters, create_counters, struct ibv_context *c UNUS
 REFUSES_POINTER(struct ibv_dm, alloc_dm, struct ibv_context *c UNUSED, struct ibv_alloc_dm_attr *a UNUSED)
 REFUSES_POINTER(struct ibv_flow_action, create_flow_action_esp, struct ibv_context *c UNUSED,
                 struct ibv_flow_action_esp_attr *a UNUSED)
-REFUSES_POINTER(struct ibv_pd, alloc_parent_domain, struct ibv_context *c UNUSED,
-                struct ibv_parent_domain_init_attr *a UNUSED)
-REFUSES_POINTER(struct ibv_td, alloc_td, struct ibv_context *c UNUSED, struct ibv_td_init_attr *a UNUSED)
 REFUSES_POINTER(struct ibv_rwq_ind_table, create_rwq_ind_table, struct ibv_context *c UNUSED,
                 struct ibv_rwq_ind_table_init_attr *a UNUSED)
 REFUSES_POINTER(struct ibv_wq, create_wq, struct ibv_context *c UNUSED, struct ibv_wq_init_attr *a UNUSED)
@@ -70,8 +68,9 @@ void sv_ops_fill(struct sv_context *ctx)
     v->create_counters = refuse_create_counters;
     v->alloc_dm = refuse_alloc_dm;
     v->create_flow_action_esp = refuse_create_flow_action_esp;
-    v->alloc_parent_domain = refuse_alloc_parent_domain;
-    v->alloc_td = refuse_alloc_td;
+    v->alloc_parent_domain = sv_alloc_parent_domain;
+    v->alloc_td = sv_alloc_td;
+    v->dealloc_td = sv_dealloc_td;
     v->create_rwq_ind_table = refuse_create_rwq_ind_table;
     v->create_wq = refuse_create_wq;
     v->query_rt_values = refuse_query_rt_values;
