@@ -382,6 +382,8 @@ struct sn_port {
     atomic_bool thread_stop;
     atomic_int asleep; /* 1: a doorbell has to wake the thread */
     atomic_uint foreign_turns;
+    atomic_uint unattended;  /* turns of others that do not count as driving: somebody is about to sleep for an event */
+    atomic_int stepped_back; /* 1: the thread sleeps because others drive */
 };
 
 /* ns; one clock reading a turn. */
@@ -459,6 +461,7 @@ void sn_rc_send_acks(struct sn_port *port);
 /* transport/unreliable.c */
 void sn_unreliable_sent(struct sn_qp *qp); /* what has been sent is done */
 bool sn_unreliable_receive(struct sn_qp *qp, const struct sn_burst *b);
+bool sn_ud_reaches(const struct sn_qp *qp, const struct sn_entry *e); /* false: its address vector leads nowhere */
 void sn_ud_address(struct sn_qp *qp, const struct sn_entry *e, struct sn_burst *b);
 
 /* transport/gsi.c */
@@ -478,7 +481,7 @@ unsigned sn_rc_flush(struct sn_qp *qp); /* in ERR: what is posted ends in flush 
 void sn_rc_fail(struct sn_qp *qp, struct sn_entry *e, uint8_t syndrome, uint8_t vendor);
 void sn_qp_error_enter(struct sn_qp *qp);
 void sn_qp_send_error(struct sn_qp *qp); /* a send failed: RC to ERR, UC and UD to SQER */
-void sn_ud_complete(struct sn_qp *qp, uint32_t bytes, const struct sn_burst *b, uint8_t flags);
+void sn_ud_complete(struct sn_qp *qp, uint32_t bytes, const struct sn_burst *b, uint8_t flags, uint16_t slid);
 void sn_qp_error_note(struct sn_qp *qp, bool responder, uint8_t syndrome, uint8_t vendor, uint8_t opcode, uint16_t index);
 void sn_rq_complete(struct sn_qp *qp, uint8_t cqe_opcode, uint8_t syndrome, uint32_t bytes, uint32_t imm, bool solicited);
 

@@ -219,12 +219,12 @@ SN_FN void exec_table_keys(struct exec_table_result *r)
 SN_FN void exec_table_cqe(struct exec_table_result *r)
 {
     struct sn_cqe64 c;
-    struct sn_cqe_info in = {SN_CQE_REQ, 8, 0, 0, 0, 0, 1, 0xfffe, 0xabcdef, 0x123456, 0, 99, 7, 0, 0, 5};
+    struct sn_cqe_info in = {SN_CQE_REQ, 8, 0, 0, 0, 0, 1, 0xfffe, 0xabcdef, 0x123456, 0, 99, 7, 0, 0, 0x11, 5};
     const struct sn_err_cqe *e = (const struct sn_err_cqe *)(const void *)&c;
 
     sn_cqe_build(&in, 1, &c);
     EXEC_CHECK(c.op_own == (SN_CQE_SOLICITED | 1) && sn_get16(c.wqe_counter) == 0xfffe && sn_get32(c.byte_cnt) == 99);
-    EXEC_CHECK(sn_get32(c.sop_drop_qpn) == 0x08abcdefu && sn_get32(c.srqn_uidx) == 0x123456 && c.imm == 7);
+    EXEC_CHECK(sn_get32(c.sop_drop_qpn) == 0x08abcdefu && sn_get32(c.srqn_uidx) == 0x123456 && c.imm == 7 && sn_get16(c.slid) == 0x11);
     in.cqe_opcode = SN_CQE_REQ_ERR;
     in.syndrome = SN_SYND_REMOTE_ACCESS;
     in.vendor = 0x88;

@@ -22,6 +22,7 @@ struct sn_cqe_info {
     uint32_t imm;   /* bytes as sent */
     uint32_t rqpn;  /* source QP, receive side of datagrams */
     uint8_t flags;  /* of datagrams: SN_CQE_GRH, SN_CQE_L3_* */
+    uint16_t slid;  /* of datagrams on InfiniBand */
     uint64_t timestamp; /* ns */
 };
 
@@ -45,6 +46,7 @@ SN_FN void sn_cqe_build(const struct sn_cqe_info *in, uint8_t owner, struct sn_c
         err->syndrome = in->syndrome;
     } else {
         out->flags_rqpn = sn_put32((uint32_t)in->flags << 24 | (in->rqpn & 0xffffffu));
+        out->slid = sn_put16(in->slid);
         out->srqn_uidx = sn_put32(in->user_index);
         out->imm = in->imm;
         out->byte_cnt = sn_put32(in->byte_count);

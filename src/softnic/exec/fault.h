@@ -21,7 +21,7 @@ enum sn_fault {
     SN_FAULT_RANGE,       /* beyond the key's range */
     SN_FAULT_MEMORY,      /* the copy engine failed */
     SN_FAULT_STATE,       /* posted to a queue that nobody connects */
-    SN_FAULT_AV,          /* datagram: address vector not of 48 bytes, without GRH, or of a source GID that is not there */
+    SN_FAULT_AV,          /* datagram: address vector not of 48 bytes, without GRH on Ethernet, or of a GID that is not there */
     SN_FAULT_COUNT
 };
 

@@ -257,6 +257,11 @@ SN_FN const struct sn_av_seg *sn_wqe_av(const uint8_t *raw)
     return (const struct sn_av_seg *)(const void *)(raw + SN_WQE_SEG);
 }
 
+SN_FN int sn_av_has_grh(const struct sn_av_seg *av)
+{
+    return (sn_get32(av->grh_gid_fl) & SN_AV_GRH) != 0;
+}
+
 SN_FN uint32_t sn_av_sgid_index(const struct sn_av_seg *av)
 {
     return (sn_get32(av->grh_gid_fl) >> 20) & 0xffu;
@@ -270,7 +275,7 @@ SN_FN enum sn_fault sn_wqe_datagram(const uint8_t *raw, struct sn_wqe *w, uint32
     w->data_seg = 1 + sizeof(struct sn_av_seg) / SN_WQE_SEG;
     if (w->ds < w->data_seg)
         return SN_FAULT_DS;
-    if (!(sn_get32(av->dqp_dct) & SN_AV_EXTENDED) || !(sn_get32(av->grh_gid_fl) & SN_AV_GRH))
+    if (!(sn_get32(av->dqp_dct) & SN_AV_EXTENDED))
         return SN_FAULT_AV;
     w->qkey = sn_get32(av->qkey);
     w->dqpn = sn_get32(av->dqp_dct) & 0xffffffu;

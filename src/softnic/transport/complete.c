@@ -258,7 +258,7 @@ void sn_rq_complete(struct sn_qp *qp, uint8_t cqe_opcode, uint8_t syndrome, uint
 }
 
 /* The same for a datagram: its CQE says where it came from. */
-void sn_ud_complete(struct sn_qp *qp, uint32_t bytes, const struct sn_burst *b, uint8_t flags)
+void sn_ud_complete(struct sn_qp *qp, uint32_t bytes, const struct sn_burst *b, uint8_t flags, uint16_t slid)
 {
     bool imm = b->flags & SN_BURST_IMM;
     struct sn_cqe_info info = {.cqe_opcode = imm ? SN_CQE_RESP_SEND_IMM : SN_CQE_RESP_SEND,
@@ -266,6 +266,7 @@ void sn_ud_complete(struct sn_qp *qp, uint32_t bytes, const struct sn_burst *b, 
                                .imm = imm ? b->imm : 0,
                                .rqpn = b->sqpn,
                                .flags = flags,
+                               .slid = slid,
                                .solicited = (b->flags & SN_BURST_SOLICITED) != 0};
 
     receive_cqe(qp, &info);

@@ -142,7 +142,7 @@ static struct sn_entry *fetch(struct sn_qp *qp)
     e->done = e->issued = false;
     e->local = e->w.op <= SN_OP_DUMP;
     if (fault == SN_FAULT_NONE && qp->attr.service == SN_SERVICE_UD && e->w.op == SN_OP_SEND &&
-        sn_av_sgid_index(sn_wqe_av(e->raw)) >= qp->nic->config.gid_count)
+        !sn_ud_reaches(qp, e))
         fault = SN_FAULT_AV;
     if (fault == SN_FAULT_NONE && e->w.op >= SN_OP_DUMP)
         fault = check_pieces(qp, e);

@@ -29,20 +29,54 @@ void sn_unreliable_sent(struct sn_qp *qp)
     sn_rc_complete(qp);
 }
 
+/*
+ * InfiniBand has no UDP ports, so in that field a datagram carries what its local route header would say: the sender's LID,
+ * and whether a GRH follows. (A frame of RoCE, as in a capture, has a port of the dynamic range.)
+ */
+enum { SPORT_IB = 0x8000, SPORT_GRH = 0x4000, SPORT_LID = 0x3fff };
+
+static uint16_t sport_of(const struct sn_qp *qp, const struct sn_av_seg *av)
+{
+    if (qp->nic->config.link == SN_LINK_ETHERNET)
+        return sn_get16(av->rlid_udp_sport);
+    return (uint16_t)(SPORT_IB | (sn_av_has_grh(av) ? SPORT_GRH : 0) | (qp->nic->config.lid & SPORT_LID));
+}
+
+static bool has_grh(const struct sn_qp *qp, const struct sn_burst *b)
+{
+    return qp->nic->config.link == SN_LINK_ETHERNET || !(b->udp_sport & SPORT_IB) || b->udp_sport & SPORT_GRH;
+}
+
+static uint16_t slid_of(const struct sn_qp *qp, const struct sn_burst *b)
+{
+    return qp->nic->config.link == SN_LINK_INFINIBAND && b->udp_sport & SPORT_IB ? b->udp_sport & SPORT_LID : 0;
+}
+
+/* Within a subnet of InfiniBand a LID leads to its port; here the vector has the GID of that port, too. */
+bool sn_ud_reaches(const struct sn_qp *qp, const struct sn_entry *e)
+{
+    static const uint8_t nowhere[16];
+    const struct sn_av_seg *av = sn_wqe_av(e->raw);
+
+    if (sn_av_has_grh(av))
+        return sn_av_sgid_index(av) < qp->nic->config.gid_count;
+    return qp->nic->config.link == SN_LINK_INFINIBAND && memcmp(av->rgid, nowhere, sizeof(nowhere)) != 0;
+}
+
 /* A Q_Key with the top bit set stands for the queue pair's own (10.2.5). */
 void sn_ud_address(struct sn_qp *qp, const struct sn_entry *e, struct sn_burst *b)
 {
     const struct sn_av_seg *av = sn_wqe_av(e->raw);
 
     memcpy(b->dgid, av->rgid, 16);
-    memcpy(b->sgid, qp->nic->config.gid[sn_av_sgid_index(av)], 16);
+    memcpy(b->sgid, qp->nic->config.gid[sn_av_has_grh(av) ? sn_av_sgid_index(av) : 0], 16);
     memcpy(b->dmac, av->rmac, 6);
     b->dqpn = e->w.dqpn;
     b->qkey = e->w.qkey & 0x80000000u ? qp->params.qkey : e->w.qkey;
     b->tclass = av->tclass;
     b->hop_limit = av->hop_limit;
     b->flow_label = sn_get32(av->grh_gid_fl) & 0xfffffu;
-    b->udp_sport = qp->nic->config.link == SN_LINK_ETHERNET ? sn_get16(av->rlid_udp_sport) : 0;
+    b->udp_sport = sport_of(qp, av);
 }
 
 /* ---- responder ----------------------------------------------------------------------------------------------- */
@@ -220,7 +254,7 @@ static bool place_datagram(struct sn_qp *qp, const struct sn_burst *b)
 static uint8_t cqe_flags(const struct sn_qp *qp, const struct sn_burst *b)
 {
     uint8_t l3 = over_ipv4(qp, b) ? SN_CQE_L3_IPV4 : SN_CQE_L3_IPV6;
-    return (uint8_t)(SN_CQE_GRH | (qp->nic->config.link == SN_LINK_ETHERNET ? l3 : 0));
+    return (uint8_t)((has_grh(qp, b) ? SN_CQE_GRH : 0) | (qp->nic->config.link == SN_LINK_ETHERNET ? l3 : 0));
 }
 
 static bool ud_fits(const struct sn_qp *qp, const struct sn_burst *b)
@@ -262,7 +296,7 @@ static bool ud_receive(struct sn_qp *qp, const struct sn_burst *b)
     if (qp->rx_phase == 0 && !place_datagram(qp, b))
         return false;
     qp->nic->counters.rx_send_requests++;
-    sn_ud_complete(qp, GRH_BYTES + b->length, b, cqe_flags(qp, b));
+    sn_ud_complete(qp, GRH_BYTES + b->length, b, cqe_flags(qp, b), slid_of(qp, b));
     return true;
 }
 
