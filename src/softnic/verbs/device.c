@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "gdaki/softnic.h"
+#include "softnic/gsi/gsi.h"
 #include "softnic/verbs/capture.h"
 #include "softnic/verbs/env.h"
 #include "softnic/verbs/fault.h"
@@ -115,6 +116,7 @@ static void after_fork_child(void)
     wire = NULL;
     open_contexts = NULL;
     sn_fd_after_fork_child();
+    sv_gsi_after_fork_child();
     for (unsigned i = 0; i < device_count; i++) {
         devices[i].nic = NULL;
         devices[i].contexts = 0;
@@ -268,11 +270,13 @@ static int start_nic(struct sv_device *d)
         return -sv_refuse(-rc, "%s: cannot create the NIC: %s", c.name, strerror(-rc));
     }
     d->slot = c.slot;
+    sv_gsi_attach(d);
     return 0;
 }
 
 static void stop_nic(struct sv_device *d)
 {
+    sv_gsi_detach(d);
     sv_wire_unbind(&config.wire, wire, &d->identity);
     struct sn_port *p = atomic_load(&port);
     sn_port_lock(p);
