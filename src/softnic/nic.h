@@ -63,6 +63,9 @@ int sn_port_run(struct sn_port *port);
 /* Wakes the port's thread if it sleeps; one relaxed load when it does not. Any thread, no lock. */
 void sn_port_wake(struct sn_port *port);
 
+/* The caller is about to sleep for an event: a thread that has stepped back goes on at once. Any thread, no lock. */
+void sn_port_unattended(struct sn_port *port);
+
 /* ---- device -------------------------------------------------------------------------------------------------- */
 
 struct sn_nic_config {

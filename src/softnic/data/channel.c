@@ -118,6 +118,7 @@ int sv_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
     sn_port_lock(ctx->port);
     int rc = sn_cq_look_arm(ctx->nic, cq->cqn);
     sn_port_unlock(ctx->port);
+    sn_port_unattended(ctx->port);
     return -rc;
 }
 
@@ -194,7 +195,10 @@ int softnic_ibv_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **cq, v
     struct sv_channel *channel = channel_of(ibv);
     struct got got;
 
-    if (!sv_context_usable(channel->context, "ibv_get_cq_event") || sv_evq_take(&channel->events, taken, &got))
+    if (!sv_context_usable(channel->context, "ibv_get_cq_event"))
+        return -1;
+    sn_port_unattended(channel->context->port);
+    if (sv_evq_take(&channel->events, taken, &got))
         return -1;
     *cq = got.cq;
     *cq_context = got.cq->cq_context;

@@ -264,6 +264,9 @@ int sn_port_run(struct sn_port *port)
     /* Tells the thread that somebody drives. The lock makes one writer of it, so no locked instruction is needed. */
     atomic_store_explicit(&port->foreign_turns, atomic_load_explicit(&port->foreign_turns, memory_order_relaxed) + 1,
                           memory_order_relaxed);
+    unsigned unattended = atomic_load_explicit(&port->unattended, memory_order_relaxed);
+    if (unattended != 0)
+        atomic_store_explicit(&port->unattended, unattended - 1, memory_order_relaxed);
     pthread_mutex_unlock(&port->mutex);
     return work;
 }

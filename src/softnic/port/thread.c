@@ -5,7 +5,8 @@
  * 1,024 register slots on naps grow, to 4 ms at most: looking at many hundred cache lines each millisecond would be most of
  * what idle queues cost. Once a look has found a doorbell that nobody announced, they are 1 ms again, for as long as that
  * happens every second. While somebody else drives, the thread steps back: it sleeps in steps of 250 us and is not woken by
- * doorbells, since those are being looked at. A port without queues sleeps until it is woken.
+ * doorbells, since those are being looked at; whoever is about to sleep for an event calls it back. A port without queues
+ * sleeps until it is woken.
  *
  * A doorbell that is stored just when the thread goes to sleep: the thread announces its sleep, makes every other thread of
  * the process pass a barrier (membarrier), and looks once more. So the waker needs one relaxed load and no fence.
@@ -32,6 +33,7 @@
 #define STEP_BACK_NS 250000ull
 #define SILENT_NS    1000000000ull /* how long an unannounced doorbell is remembered */
 
+enum { UNATTENDED_TURNS = 16 /* of others, until they count as driving again: whoever arms a CQ looks once more, then sleeps */ };
 enum { NAP_SLOTS = 512, NAPS_MAX = 4 }; /* register slots a millisecond of nap (half of them are in use); most of those */
 
 static uint64_t clock_ns(void)
@@ -198,11 +200,20 @@ static void rest(struct sn_port *port)
     sn_port_unlock(port);
 }
 
-static void step_back(void)
+static void step_back(struct sn_port *port)
 {
-    struct timespec ts = {.tv_nsec = (long)STEP_BACK_NS};
+    atomic_store_explicit(&port->stepped_back, 1, memory_order_seq_cst);
+    if (atomic_load_explicit(&port->unattended, memory_order_seq_cst) == 0)
+        futex_wait(&port->stepped_back, 1, STEP_BACK_NS);
+    atomic_store_explicit(&port->stepped_back, 0, memory_order_relaxed);
+}
 
-    nanosleep(&ts, NULL);
+void sn_port_unattended(struct sn_port *port)
+{
+    atomic_store_explicit(&port->unattended, UNATTENDED_TURNS, memory_order_seq_cst);
+    if (atomic_load_explicit(&port->stepped_back, memory_order_seq_cst) == 1 &&
+        atomic_exchange_explicit(&port->stepped_back, 0, memory_order_acq_rel) == 1)
+        futex_wake(&port->stepped_back);
 }
 
 static void *run(void *arg)
@@ -216,12 +227,13 @@ static void *run(void *arg)
     while (!atomic_load_explicit(&port->thread_stop, memory_order_acquire)) {
         unsigned seen = atomic_load_explicit(&port->foreign_turns, memory_order_relaxed);
         int work;
-        if (seen != foreign) {
+        if (seen != foreign && atomic_load_explicit(&port->unattended, memory_order_relaxed) == 0) {
             foreign = seen;
-            step_back();
+            step_back(port);
             idle_since = clock_ns();
             continue;
         }
+        foreign = seen;
         work = drive(port);
         if (work != 0) {
             if (work > 0)
@@ -229,7 +241,7 @@ static void *run(void *arg)
             else if (++refused < 16)
                 sched_yield();
             else
-                step_back(); /* a long control call: no use in asking again and again */
+                step_back(port); /* a long control call: no use in asking again and again */
             idle_since = clock_ns();
             continue;
         }

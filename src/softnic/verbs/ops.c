@@ -5,10 +5,11 @@
  */
 #include <errno.h>
 
+#include "softnic/data/ex.h"
 #include "softnic/data/poll.h"
 #include "softnic/data/post.h"
-#include "softnic/verbs/context.h"
 #include "softnic/dv/parent.h"
+#include "softnic/verbs/context.h"
 #include "softnic/verbs/log.h"
 #include "softnic/verbs/query.h"
 
@@ -42,8 +43,6 @@ REFUSES_POINTER(struct ibv_rwq_ind_table, create_rwq_ind_table, struct ibv_conte
                 struct ibv_rwq_ind_table_init_attr *a UNUSED)
 REFUSES_POINTER(struct ibv_wq, create_wq, struct ibv_context *c UNUSED, struct ibv_wq_init_attr *a UNUSED)
 REFUSES(query_rt_values, struct ibv_context *c UNUSED, struct ibv_values_ex *values UNUSED)
-REFUSES_POINTER(struct ibv_cq_ex, create_cq_ex, struct ibv_context *c UNUSED, struct ibv_cq_init_attr_ex *a UNUSED)
-REFUSES_POINTER(struct ibv_qp, create_qp_ex, struct ibv_context *c UNUSED, struct ibv_qp_init_attr_ex *a UNUSED)
 REFUSES_POINTER(struct ibv_qp, open_qp, struct ibv_context *c UNUSED, struct ibv_qp_open_attr *a UNUSED)
 REFUSES_POINTER(struct ibv_srq, create_srq_ex, struct ibv_context *c UNUSED, struct ibv_srq_init_attr_ex *a UNUSED)
 REFUSES_POINTER(struct ibv_xrcd, open_xrcd, struct ibv_context *c UNUSED, struct ibv_xrcd_init_attr *a UNUSED)
@@ -74,9 +73,9 @@ void sv_ops_fill(struct sv_context *ctx)
     v->create_rwq_ind_table = refuse_create_rwq_ind_table;
     v->create_wq = refuse_create_wq;
     v->query_rt_values = refuse_query_rt_values;
-    v->create_cq_ex = refuse_create_cq_ex;
-    v->create_qp_ex = refuse_create_qp_ex;
+    v->create_cq_ex = sv_create_cq_ex;
     v->open_qp = refuse_open_qp;
+    v->create_qp_ex = sv_create_qp_ex;
     v->create_srq_ex = refuse_create_srq_ex;
     v->open_xrcd = refuse_open_xrcd;
     v->ibv_create_flow = refuse_create_flow;
