@@ -15,6 +15,7 @@ enum {
     VENDOR_MELLANOX = 0x02c9, /* clients decide by it whether mlx5 calls work here */
     PART_CONNECTX7 = 4129,    /* clients that know parts by number take their ConnectX-7 way: softnic has what that needs */
     MAX_QP = 1 << 16,
+    NIC_CLOCK_KHZ = 1000000, /* times in CQEs are CLOCK_MONOTONIC in nanoseconds */
 };
 
 void sv_device_attr(const struct sv_device *d, struct ibv_device_attr *a)
@@ -66,9 +67,24 @@ int sv_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
                          attr_size);
     sv_device_attr(ctx->device, &a.orig_attr);
     a.phys_port_cnt_ex = 1; /* everything else in it is a feature that is not modelled: zero says so */
+    a.completion_timestamp_mask = UINT64_MAX;
+    a.hca_core_clock = NIC_CLOCK_KHZ;
     memset(attr, 0, attr_size);
     memcpy(attr, &a, attr_size < sizeof(a) ? attr_size : sizeof(a));
     return 0;
+}
+
+/* A fault plan may hold the link down. */
+static void port_attr_now(struct sv_context *ctx, struct ibv_port_attr *a)
+{
+    sv_port_attr(ctx->device, a);
+    sn_port_lock(ctx->port);
+    bool up = sn_nic_link_up(ctx->nic);
+    sn_port_unlock(ctx->port);
+    if (up)
+        return;
+    a->state = IBV_PORT_DOWN;
+    a->phys_state = 2; /* polling */
 }
 
 static int check_port(const char *what, uint32_t port)
@@ -103,7 +119,7 @@ int(softnic_ibv_query_port)(struct ibv_context *context, uint8_t port_num, struc
     if (!port_attr || check_port("ibv_query_port", port_num))
         return EINVAL;
     struct ibv_port_attr a;
-    sv_port_attr(ctx->device, &a);
+    port_attr_now(ctx, &a);
     memcpy(port_attr, &a, offsetof(struct ibv_port_attr, flags) + sizeof(a.flags));
     return 0;
 }
@@ -116,7 +132,7 @@ int sv_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port
     if (!attr || check_port("ibv_query_port", port_num))
         return EINVAL;
     struct ibv_port_attr a;
-    sv_port_attr(ctx->device, &a);
+    port_attr_now(ctx, &a);
     memset(attr, 0, attr_size);
     memcpy(attr, &a, attr_size < sizeof(a) ? attr_size : sizeof(a));
     return 0;
