@@ -99,8 +99,12 @@ struct sv_qp {
     struct sv_uar *uar;
     uint64_t *reg;       /* its doorbell register */
     struct sv_wq sq, rq; /* slots 0: there is none */
-    uint32_t *wqe_head;  /* by slot: sq.head when the WQE that begins there was posted */
+    struct sv_sent {     /* by slot: the counts behind the WQE that begins there */
+        uint32_t head, index;
+    } *sent;
     uint32_t sq_index;   /* basic blocks posted, running; under sq.lock */
+    atomic_uint sq_done; /* basic blocks completed, running; written by pollers */
+    uint32_t wqe_blocks; /* of the largest WQE that the caller asked for */
     uint32_t failed;     /* written by the engine: 1 while in ERR */
     struct ibv_qp_attr attr; /* what ibv_modify_qp gave last; the engine knows the rest */
     struct ibv_qp_init_attr init;

@@ -149,7 +149,9 @@ static uint64_t complete_send(struct sv_qp *qp, uint16_t counter)
 {
     uint32_t slot = counter & (qp->sq.slots - 1);
     uint64_t wr_id = qp->sq.wr_id[slot];
-    atomic_store_explicit(&qp->sq.tail, qp->wqe_head[slot] + 1, memory_order_release);
+    const struct sv_sent *sent = &qp->sent[slot];
+    atomic_store_explicit(&qp->sq_done, sent->index, memory_order_relaxed);
+    atomic_store_explicit(&qp->sq.tail, sent->head, memory_order_release);
     return wr_id;
 }
 

@@ -63,7 +63,7 @@ void sv_wqe_av(struct sv_wqe *w, const struct ibv_ah *ah, uint32_t remote_qpn, u
 
 /* ---- the ring ------------------------------------------------------------------------------------------------------ */
 
-int sv_sq_room(struct sv_qp *qp)
+int sv_sq_room_for(struct sv_qp *qp, uint32_t blocks)
 {
     enum ibv_qp_state state = __atomic_load_n(&sv_qp_ibv(qp)->state, __ATOMIC_RELAXED);
 
@@ -71,7 +71,8 @@ int sv_sq_room(struct sv_qp *qp)
         return -EINVAL;
     if (qp->sq.head - atomic_load_explicit(&qp->sq.tail, memory_order_acquire) >= qp->sq.max_post)
         return -ENOMEM;
-    return 0;
+    uint32_t used = qp->sq_index - atomic_load_explicit(&qp->sq_done, memory_order_relaxed);
+    return blocks > qp->sq.slots - used ? -ENOMEM : 0; /* a bind is larger than what the caller asked for */
 }
 
 static uint32_t control_flags(const struct sv_qp *qp, unsigned send_flags)
@@ -90,8 +91,9 @@ void sv_sq_finish(struct sv_wqe *w, uint8_t opcode, uint8_t opmod, unsigned send
                    control_flags(qp, send_flags), imm_be);
     gdaki_store_seg(sv_wqe_at(w, 0), image.word[0], image.word[1]);
     qp->sq.wr_id[slot] = wr_id;
-    qp->wqe_head[slot] = qp->sq.head++;
+    qp->sq.head++;
     qp->sq_index = w->index + sn_wqe_blocks(w->segs);
+    qp->sent[slot] = (struct sv_sent){qp->sq.head, qp->sq_index};
 }
 
 void sv_sq_ring(struct sv_qp *qp)

@@ -17,8 +17,13 @@ struct sv_wqe {
     uint32_t segs;  /* written so far */
 };
 
-/* Room for one request more? -EINVAL: queue pair without a send queue or not yet in RTS, -ENOMEM: full. */
-int sv_sq_room(struct sv_qp *qp);
+/* Room for one request more, of so many basic blocks? -EINVAL: no send queue, or not yet in RTS, -ENOMEM: full. */
+int sv_sq_room_for(struct sv_qp *qp, uint32_t blocks);
+
+static inline int sv_sq_room(struct sv_qp *qp)
+{
+    return sv_sq_room_for(qp, qp->wqe_blocks);
+}
 
 static inline struct sv_wqe sv_sq_begin(struct sv_qp *qp)
 {

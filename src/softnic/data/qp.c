@@ -12,6 +12,7 @@
 #include "softnic/verbs/log.h"
 
 enum {
+    SLOTS_MIN = 4, /* a memory window's bind takes three */
     MAX_SLOTS = 1 << PRM_MAX_LOG_QP_SIZE,
     WQE_BYTES_MAX = SN_WQE_MAX_DS * SN_WQE_SEG,
     INLINE_HEADER = sizeof(struct sn_inline_seg),
@@ -96,6 +97,9 @@ static int size_sq(const char *what, struct sv_qp *qp, const struct ibv_qp_cap *
     bytes = blocks * SN_WQE_BB < WQE_BYTES_MAX ? blocks * SN_WQE_BB : WQE_BYTES_MAX;
     qp->sq.stride = SN_WQE_BB;
     qp->sq.slots = power_of_two((uint64_t)cap->max_send_wr * blocks);
+    if (qp->sq.slots < SLOTS_MIN)
+        qp->sq.slots = SLOTS_MIN;
+    qp->wqe_blocks = blocks;
     qp->sq.max_post = qp->sq.slots / blocks;
     qp->sq.max_sge = ((uint32_t)bytes - qp->overhead) / SN_WQE_SEG;
     if (qp->sq.max_sge > SV_MAX_SGE)
@@ -181,8 +185,8 @@ static int alloc(struct sv_qp *qp, struct ibv_pd *pd)
         rc = sv_buf_alloc(pd, rq_bytes + sq_bytes, MLX5DV_RES_TYPE_QP, &qp->buf);
     if (rc || (rc = alloc_wq(&qp->sq)) || (rc = alloc_wq(&qp->rq)))
         return rc;
-    qp->wqe_head = qp->sq.slots ? calloc(qp->sq.slots, sizeof(*qp->wqe_head)) : NULL;
-    if (qp->sq.slots && !qp->wqe_head)
+    qp->sent = qp->sq.slots ? calloc(qp->sq.slots, sizeof(*qp->sent)) : NULL;
+    if (qp->sq.slots && !qp->sent)
         return -ENOMEM;
     qp->dbr = qp->record_buf.span.addr;
     qp->rq.record = qp->dbr;
@@ -271,7 +275,7 @@ static void free_memory(struct sv_qp *qp)
     sv_buf_free(&qp->record_buf);
     free(qp->sq.wr_id);
     free(qp->rq.wr_id);
-    free(qp->wqe_head);
+    free(qp->sent);
     pthread_mutex_destroy(&qp->sq.lock);
     pthread_mutex_destroy(&qp->rq.lock);
     pthread_mutex_destroy(&sv_qp_ibv(qp)->mutex);

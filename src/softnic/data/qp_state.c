@@ -248,6 +248,7 @@ static void start_afresh(struct sv_qp *qp)
     sv_qp_forget(qp);
     pthread_mutex_lock(&qp->sq.lock);
     qp->sq.head = qp->sq_index = 0;
+    atomic_store_explicit(&qp->sq_done, 0, memory_order_relaxed);
     atomic_store_explicit(&qp->sq.tail, 0, memory_order_relaxed);
     __atomic_store_n(qp->sq.record, 0, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&qp->sq.lock);
