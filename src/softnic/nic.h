@@ -156,7 +156,12 @@ int sn_cq_producer(struct sn_nic *nic, uint32_t cqn, uint32_t *count);
 /* ---- queue pairs and shared receive queues ----------------------------------------------------------------------- */
 
 enum sn_qp_state { SN_QP_RST = 0, SN_QP_INIT = 1, SN_QP_RTR = 2, SN_QP_RTS = 3, SN_QP_SQER = 4, SN_QP_SQD = 5, SN_QP_ERR = 6 };
-enum sn_service { SN_SERVICE_RC = 0, SN_SERVICE_UC = 1, SN_SERVICE_UD = 3 };
+enum sn_service {
+    SN_SERVICE_RC = 0,
+    SN_SERVICE_UC = 1,
+    SN_SERVICE_UD = 3,
+    SN_SERVICE_DC = 6, /* as a control object only: has a number and states, each WQE fails, no packet is taken */
+};
 
 struct sn_qp_attr {
     enum sn_service service;

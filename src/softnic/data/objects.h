@@ -89,6 +89,7 @@ struct sv_qp {
     struct sv_context *context;
     uint32_t qpn;
     enum sn_service service;
+    bool dct; /* service DC: the target */
     bool signal_all;
     uint32_t max_inline;
     uint32_t overhead;   /* bytes of a WQE before its data segments, most */
@@ -158,6 +159,9 @@ struct sv_cq_args {
 };
 struct sv_cq *sv_cq_new(struct sv_context *ctx, const char *what, const struct sv_cq_args *args);
 struct sv_qp *sv_qp_new(struct sv_context *ctx, const char *what, struct ibv_qp_init_attr_ex *attr);
+/* The same for a service that qp_type does not say. */
+struct sv_qp *sv_qp_new_as(struct sv_context *ctx, const char *what, struct ibv_qp_init_attr_ex *attr,
+                           enum sn_service service);
 struct sv_srq *sv_srq_new(struct sv_context *ctx, const char *what, struct ibv_pd *pd, void *srq_context,
                           struct ibv_srq_attr *attr);
 

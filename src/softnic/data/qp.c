@@ -307,7 +307,13 @@ static void describe(struct sv_qp *qp, struct sv_context *ctx, const struct ibv_
 struct sv_qp *sv_qp_new(struct sv_context *ctx, const char *what, struct ibv_qp_init_attr_ex *a)
 {
     enum sn_service service = SN_SERVICE_RC;
-    if (service_of(what, a->qp_type, &service) || check_objects(ctx, what, a))
+    return service_of(what, a->qp_type, &service) ? NULL : sv_qp_new_as(ctx, what, a, service);
+}
+
+struct sv_qp *sv_qp_new_as(struct sv_context *ctx, const char *what, struct ibv_qp_init_attr_ex *a,
+                           enum sn_service service)
+{
+    if (check_objects(ctx, what, a))
         return NULL;
     struct sv_qp *qp = calloc(1, sizeof(*qp));
     if (!qp)

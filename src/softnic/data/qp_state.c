@@ -8,6 +8,7 @@
 
 #include "softnic/data/objects.h"
 #include "softnic/data/path.h"
+#include "softnic/dv/dc.h"
 #include "softnic/prm/parse.h"
 #include "softnic/verbs/exports.h"
 #include "softnic/verbs/log.h"
@@ -290,6 +291,8 @@ int softnic_ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask
     if (!ctx)
         return ibv && attr ? errno : sv_refuse(EINVAL, "%s: qp or attr is NULL", what);
     struct sv_qp *qp = sv_qp_of(ibv);
+    if (qp->service == SN_SERVICE_DC)
+        return sv_dc_modify(qp, attr, mask);
     enum ibv_qp_state from = engine_state(qp), to = mask & IBV_QP_STATE ? attr->qp_state : from;
     if (mask & IBV_QP_CUR_STATE && attr->cur_qp_state != from)
         return sv_refuse(EINVAL, "%s: QP 0x%x is in %s, not in %s", what, qp->qpn, state_name(from),

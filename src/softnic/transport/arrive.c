@@ -263,7 +263,8 @@ void sn_nic_receive(struct sn_nic *nic, const struct sn_burst *b)
         sn_port_capture_arrival(nic->port, qp, b);
     if (b->kind == SN_KIND_CNP) {
         notified(nic, qp, b);
-    } else if (qp == NULL || qp->attr.service != b->service || qp->state < SN_QP_RTR) {
+    } else if (qp == NULL || qp->attr.service != b->service || qp->attr.service == SN_SERVICE_DC ||
+               qp->state < SN_QP_RTR) {
         drop(nic);
     } else if (b->mtu != 0) {
         take_up(qp, b);

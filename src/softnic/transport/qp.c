@@ -72,8 +72,10 @@ static int check(const struct sn_qp_attr *a)
 {
     int ret;
 
-    if (a->service != SN_SERVICE_RC && a->service != SN_SERVICE_UC && a->service != SN_SERVICE_UD)
-        return sn_fail(-EOPNOTSUPP, create_what, NULL, 0, "RC 0, UC 1 and UD 3 are modelled, not service", a->service);
+    if (a->service != SN_SERVICE_RC && a->service != SN_SERVICE_UC && a->service != SN_SERVICE_UD &&
+        a->service != SN_SERVICE_DC)
+        return sn_fail(-EOPNOTSUPP, create_what, NULL, 0, "RC 0, UC 1, UD 3 and DC 6 are modelled, not service",
+                       a->service);
     if (((uintptr_t)a->record.addr & 3) != 0 || (a->record.length != 0 && a->record.addr == NULL))
         return sn_fail(-EINVAL, create_what, NULL, 0, "doorbell record not aligned", (uintptr_t)a->record.addr);
     ret = check_sq(a);
@@ -319,7 +321,8 @@ static void take_connection(struct sn_qp_params *to, const struct sn_qp_params *
 static int check_params(struct sn_qp *qp, enum sn_qp_state to, const struct sn_qp_params *p, uint32_t mask)
 {
     static const char what[] = "move a QP";
-    const uint32_t connect = qp->attr.service == SN_SERVICE_UD ? 0 : SN_QPF_MTU | SN_QPF_RCV_PSN | SN_QPF_REMOTE;
+    const bool connects = qp->attr.service == SN_SERVICE_RC || qp->attr.service == SN_SERVICE_UC;
+    const uint32_t connect = connects ? SN_QPF_MTU | SN_QPF_RCV_PSN | SN_QPF_REMOTE : 0;
 
     if ((mask & SN_QPF_MTU) && (p->mtu < 1 || p->mtu > 5))
         return sn_fail(-EINVAL, what, "qp", qp->qpn, "path MTU code not in 1..5", p->mtu);

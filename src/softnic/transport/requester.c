@@ -137,6 +137,8 @@ static struct sn_entry *fetch(struct sn_qp *qp)
         fault = sn_wqe_parse_for(qp->attr.service, e->raw, qp->sq.blocks, max_message(qp), &e->w);
         break;
     }
+    if (qp->attr.service == SN_SERVICE_DC)
+        fault = SN_FAULT_STATE;
     e->sent = e->arrived = e->packets = 0;
     e->syndrome = e->vendor = 0;
     e->done = e->issued = false;

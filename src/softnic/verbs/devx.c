@@ -117,28 +117,3 @@ int softnic_mlx5dv_devx_query_eqn(struct ibv_context *context, uint32_t vector, 
     *eqn = 1 + vector; /* no event is ever raised: any number that CREATE_CQ takes will do */
     return 0;
 }
-
-/* ---- init_obj -----------------------------------------------------------------------------------------------------
- */
-
-int softnic_mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t obj_type)
-{
-    uint64_t known = MLX5DV_OBJ_AH | MLX5DV_OBJ_PD;
-    if (!obj)
-        return sv_refuse(EINVAL, "mlx5dv_init_obj: obj is NULL");
-    if (obj_type & ~known)
-        return sv_refuse(EOPNOTSUPP, "mlx5dv_init_obj: obj_type = 0x%llx is not modelled (0x20 AH, 0x40 PD)",
-                         (unsigned long long)(obj_type & ~known));
-    bool pd = obj_type & MLX5DV_OBJ_PD, ah = obj_type & MLX5DV_OBJ_AH;
-    if ((pd && (!obj->pd.in || !obj->pd.out)) || (ah && (!obj->ah.in || !obj->ah.out)))
-        return sv_refuse(EINVAL, "mlx5dv_init_obj: in or out is NULL");
-    if (pd) {
-        obj->pd.out->pdn = sv_container(obj->pd.in, struct sv_pd, ibv)->pdn;
-        obj->pd.out->comp_mask = 0;
-    }
-    if (ah) {
-        obj->ah.out->av = &sv_container(obj->ah.in, struct sv_ah, ibv)->av;
-        obj->ah.out->comp_mask = 0;
-    }
-    return 0;
-}

@@ -214,15 +214,3 @@ int softnic_ibv_get_pkey_index(struct ibv_context *context, uint8_t port_num, __
         return -1;
     return pkey == htobe16(0xffff) ? 0 : -1;
 }
-
-int softnic_mlx5dv_query_device(struct ibv_context *context, struct mlx5dv_context *attrs)
-{
-    if (!sv_context_check(context, "mlx5dv_query_device"))
-        return errno;
-    if (!attrs)
-        return sv_refuse(EINVAL, "mlx5dv_query_device: attrs is NULL");
-    attrs->version = 0;
-    attrs->flags = MLX5DV_CONTEXT_FLAGS_CQE_V1;
-    attrs->comp_mask = 0; /* none of the optional parts is filled */
-    return 0;
-}
