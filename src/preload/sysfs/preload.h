@@ -53,7 +53,7 @@ enum { PRE_TEXT = 16384 }; /* room for the largest folder; files are at most a p
 enum pre_whose {
     PRE_THEIRS, /* use what the caller gave */
     PRE_OURS,
-    PRE_MOVED, /* a link of ours leads to `path`, which is the machine's */
+    PRE_MOVED, /* through ours it leads to `path`, which is the machine's */
     PRE_ERROR
 };
 

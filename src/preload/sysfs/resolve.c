@@ -28,11 +28,13 @@ struct walk {
     char rest[PATH_MAX]; /* what is to come */
     enum softnic_sysfs_kind kind;
     unsigned links;
+    bool entered; /* it went through ours, which the kernel does not know */
 };
 
 static void look(struct walk *w)
 {
     w->kind = w->length ? pre_kind(w->path) : SOFTNIC_SYSFS_NONE;
+    w->entered |= w->kind != SOFTNIC_SYSFS_NONE;
 }
 
 static void pop(struct walk *w)
@@ -113,7 +115,7 @@ static enum pre_whose walk(const char *path, bool follow, struct pre_path *out)
         return PRE_OURS;
     if (!w.length)
         strcpy(out->path, "/");
-    return w.links ? PRE_MOVED : PRE_THEIRS;
+    return w.entered ? PRE_MOVED : PRE_THEIRS;
 }
 
 /* The folder that a relative path starts from. */
