@@ -188,6 +188,7 @@ struct sn_entry {
     bool local;            /* takes no PSN: NOP, WAIT, DUMP, or a WQE that failed before it was sent */
     bool done;             /* local: executed; READ and ATOMIC: answered */
     bool issued;           /* counted as an outstanding read or atomic */
+    bool host;             /* every piece of the gather list is in host memory, or in the WQE */
     uint8_t syndrome, vendor; /* != 0: ends in an error CQE */
     uint8_t *raw;          /* the WQE's private copy */
     uint8_t *big;          /* room for WQEs beyond 64 bytes, kept for reuse */
@@ -276,6 +277,8 @@ struct sn_qp {
     struct sn_cq *send_cq, *recv_cq;
     struct sn_nic *peer;     /* in process; NULL: by wire */
     uint32_t route_generation;
+    uint32_t near_generation; /* of `near`: transport/near.c */
+    struct sn_qp *near;      /* the other end, when it is in this port and connected to this one; NULL: not so */
     uint32_t read_limit;     /* 1 << log_sra_max */
     struct sn_key_cache lkey_cache, rkey_cache;
     struct sn_qp *active_next, *active_prev, *ack_next;
@@ -343,7 +346,7 @@ struct sn_port {
     atomic_uint waiters; /* callers of sn_port_lock: drivers step aside */
     struct sn_port_config config;
     struct sn_nic *nics;
-    uint32_t topology; /* routes are looked up again when it moves */
+    uint32_t topology; /* routes are looked up again when it moves: with NICs, the wire, and every QP's connection */
     struct sn_wire *wire;
     struct sn_qp *active_first, *active_last;
     uint32_t active_count;
@@ -444,6 +447,7 @@ void sn_tx_check_drained(struct sn_qp *qp); /* SQD: is it time for the event? */
 
 /* transport/answer.c: what the requester does with answers. bool: false means "goes on when the copy engine is done" */
 void sn_rc_acknowledged(struct sn_qp *qp, const struct sn_burst *b);
+void sn_rc_progress(struct sn_qp *qp, uint32_t una);
 bool sn_rc_response(struct sn_qp *qp, const struct sn_burst *b);
 
 /* transport/responder.c, read.c */
@@ -466,6 +470,10 @@ void sn_ud_address(struct sn_qp *qp, const struct sn_entry *e, struct sn_burst *
 
 /* transport/gsi.c */
 void sn_gsi_receive(struct sn_qp *qp, const struct sn_burst *b);
+
+/* transport/near.c: all of a WRITE at once, when it is the only WQE in flight. False: it goes the long way, nothing is done. */
+bool sn_near_write(struct sn_qp *qp, struct sn_entry *e, uint32_t *bytes);
+struct sn_nic *sn_port_find_peer(struct sn_port *port, const uint8_t gid[16], uint32_t qpn); /* port/route.c */
 
 /* transport/retry.c */
 void sn_rc_go_back(struct sn_qp *qp, uint32_t psn);

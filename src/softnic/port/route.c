@@ -19,7 +19,7 @@ struct sn_nic *sn_port_find_nic(struct sn_port *port, const uint8_t gid[16])
 }
 
 /* Two devices of one process may share a GID (several opens of one device): the slot tells them apart. */
-static struct sn_nic *find_peer(struct sn_port *port, const uint8_t gid[16], uint32_t qpn)
+struct sn_nic *sn_port_find_peer(struct sn_port *port, const uint8_t gid[16], uint32_t qpn)
 {
     struct sn_nic *match = NULL;
 
@@ -39,9 +39,9 @@ static struct sn_nic *find_peer(struct sn_port *port, const uint8_t gid[16], uin
 static struct sn_nic *peer_of(struct sn_qp *qp, const struct sn_burst *b)
 {
     if (qp->attr.service == SN_SERVICE_UD)
-        return find_peer(qp->port, b->dgid, b->dqpn);
+        return sn_port_find_peer(qp->port, b->dgid, b->dqpn);
     if (qp->route_generation != qp->port->topology) {
-        qp->peer = find_peer(qp->port, qp->params.path.dgid, qp->params.remote_qpn);
+        qp->peer = sn_port_find_peer(qp->port, qp->params.path.dgid, qp->params.remote_qpn);
         qp->route_generation = qp->port->topology;
     }
     return qp->peer;
@@ -82,8 +82,13 @@ static enum sn_sent send(struct sn_qp *qp, struct sn_burst *b)
 
 enum sn_sent sn_port_send(struct sn_qp *qp, struct sn_burst *b)
 {
+    uint32_t packets = b->kind == SN_KIND_READ_REQUEST ? 1 : b->npackets, bytes = b->length;
     enum sn_sent sent = send(qp, b);
 
+    if (sent == SN_SENT) {
+        qp->nic->counters.tx_packets += packets;
+        qp->nic->counters.tx_bytes += bytes;
+    }
     /* A burst that found no room is offered again. One in the queue of deliveries stays as it is until its turn. */
     if (qp->port->capture != NULL && sent == SN_SENT)
         qp->port->capture(qp->port->capture_arg, b);
@@ -95,7 +100,7 @@ void sn_port_capture_arrival(struct sn_port *port, const struct sn_qp *qp, const
     /* A packet that was born from a frame does not name its sender: the queue pair knows it. */
     uint32_t sqpn = b->sqpn == 0 && qp != NULL ? qp->params.remote_qpn : b->sqpn;
 
-    if (port->capture != NULL && find_peer(port, b->sgid, sqpn) == NULL)
+    if (port->capture != NULL && sn_port_find_peer(port, b->sgid, sqpn) == NULL)
         port->capture(port->capture_arg, b);
 }
 
@@ -107,7 +112,7 @@ void sn_port_set_capture(struct sn_port *port, void (*fn)(void *arg, const struc
 
 enum sn_sent sn_port_forward(struct sn_port *port, const struct sn_burst *b)
 {
-    struct sn_nic *peer = find_peer(port, b->dgid, b->dqpn);
+    struct sn_nic *peer = sn_port_find_peer(port, b->dgid, b->dqpn);
 
     if (peer != NULL) {
         sn_nic_receive(peer, b);

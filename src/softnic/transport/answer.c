@@ -15,7 +15,7 @@ static struct sn_entry *oldest_read(struct sn_qp *qp)
     return NULL;
 }
 
-static void progress(struct sn_qp *qp, uint32_t una)
+void sn_rc_progress(struct sn_qp *qp, uint32_t una)
 {
     qp->tx.una = una;
     qp->tx.gap = false;
@@ -66,7 +66,7 @@ static bool advance(struct sn_qp *qp, uint32_t upto, bool *lost)
         upto = skip_acknowledged(qp, upto);
     }
     if (upto != qp->tx.una)
-        progress(qp, upto);
+        sn_rc_progress(qp, upto);
     return true;
 }
 
@@ -248,7 +248,7 @@ bool sn_rc_response(struct sn_qp *qp, const struct sn_burst *b)
         return true;
     }
     if (sn_psn_diff(b->psn, qp->tx.una) > 0)
-        progress(qp, b->psn); /* a response acknowledges what came before it (9.7.5.1.2) */
+        sn_rc_progress(qp, b->psn); /* a response acknowledges what came before it (9.7.5.1.2) */
     if (!kind_fits(e, b) || (e->w.op == SN_OP_READ ? !response_fits(qp, e, b) : b->npackets != 1)) {
         sn_rc_fail(qp, e, SN_SYND_BAD_RESPONSE, SN_VENDOR_BAD_RESPONSE);
         return true;
@@ -257,7 +257,7 @@ bool sn_rc_response(struct sn_qp *qp, const struct sn_burst *b)
         return false;
     e->arrived += b->npackets;
     if (sn_psn_diff(sn_psn_add(e->psn, e->arrived), qp->tx.una) > 0)
-        progress(qp, sn_psn_add(e->psn, e->arrived));
+        sn_rc_progress(qp, sn_psn_add(e->psn, e->arrived));
     if (fault != SN_FAULT_NONE) {
         sn_rc_fail(qp, e, SN_SYND_LOCAL_PROT, (uint8_t)(SN_VENDOR_FAULT + fault));
         return true;

@@ -257,6 +257,7 @@ int sn_qp_destroy(struct sn_nic *nic, uint32_t qpn)
     if (qp == NULL)
         return sn_fail(-ENOENT, "destroy a QP", "qp", qpn, "no such QP", qpn);
     quiet(qp);
+    qp->port->topology++;
     if (qp->uar != NULL) {
         sn_uar_forget(qp->uar, qpn);
         sn_uar_detach(qp->uar, qp);
@@ -356,7 +357,7 @@ static void build_header(struct sn_qp *qp)
     h->udp_sport = p->path.udp_sport;
     h->flow_label = p->path.flow_label;
     memcpy(h->dmac, p->path.rmac, 6);
-    qp->route_generation = qp->port->topology - 1; /* look it up anew */
+    qp->route_generation = qp->near_generation = qp->port->topology - 1; /* look it up anew */
 }
 
 static int to_rtr(struct sn_qp *qp)
@@ -503,6 +504,7 @@ int sn_qp_modify(struct sn_nic *nic, uint32_t qpn, enum sn_qp_state to, const st
     take_connection(&qp->params, params, mask);
     if (qp->attr.service == SN_SERVICE_UD && to == SN_QP_RTR && !(mask & SN_QPF_MTU))
         qp->params.mtu = UD_DEFAULT_MTU;
+    qp->port->topology++;
     ret = run_transition(qp, to);
     if (ret != 0)
         qp->params = before;

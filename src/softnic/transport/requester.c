@@ -36,16 +36,19 @@ static uint32_t local_right(const struct sn_wqe *w)
     return w->op == SN_OP_READ || w->op == SN_OP_ATOMIC ? SN_ACCESS_LOCAL_WRITE : 0;
 }
 
-static enum sn_fault check_pieces(struct sn_qp *qp, const struct sn_entry *e)
+static enum sn_fault check_pieces(struct sn_qp *qp, struct sn_entry *e)
 {
     uint32_t need = local_right(&e->w);
     struct sn_piece piece;
 
+    e->host = true;
     for (uint32_t seg = e->w.data_seg; seg < e->w.ds; seg = piece.next) {
         enum sn_fault fault = sn_wqe_piece(e->raw, seg, e->w.ds, &piece);
-        if (fault == SN_FAULT_NONE && !piece.is_inline && piece.length != 0)
-            fault = sn_mkey_check(sn_qp_key(qp, &qp->lkey_cache, piece.lkey), qp->attr.pdn, need, piece.addr,
-                                  piece.length);
+        if (fault == SN_FAULT_NONE && !piece.is_inline && piece.length != 0) {
+            const struct sn_mkey *key = sn_qp_key(qp, &qp->lkey_cache, piece.lkey);
+            fault = sn_mkey_check(key, qp->attr.pdn, need, piece.addr, piece.length);
+            e->host = e->host && fault == SN_FAULT_NONE && key->space == SN_SPACE_HOST;
+        }
         if (fault != SN_FAULT_NONE)
             return fault;
     }
@@ -385,6 +388,12 @@ static unsigned send_turn(struct sn_qp *qp)
         enum step step;
         if (e == NULL)
             return steps;
+        if (e->w.op == SN_OP_WRITE && sn_near_write(qp, e, &bytes)) {
+            steps++;
+            if (qp->state != SN_QP_RTS) /* its CQ has overrun */
+                return steps;
+            continue;
+        }
         step = issue(qp, e, &bytes);
         if (step == STEP_FULL)
             break;

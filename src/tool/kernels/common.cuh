@@ -97,9 +97,15 @@ struct tool_patience {
 
     __device__ __forceinline__ bool over()
     {
+        tool_relax();
+        return late();
+    }
+
+    /* After a look that has given way by itself. */
+    __device__ __forceinline__ bool late()
+    {
         uint64_t now;
 
-        tool_relax();
         if (++turns & 255)
             return false;
         now = doca_gpu_dev_verbs_query_globaltimer();
@@ -121,7 +127,7 @@ __device__ static __forceinline__ int tool_wait(const struct gdaki_kernel_args &
         rc = doca_gpu_dev_verbs_poll_one_cq_at<sharing>(doca_gpu_dev_verbs_qp_get_cq_sq(qp), ticket);
         if (rc != EBUSY)
             return rc;
-        if (patience.over())
+        if (patience.late())
             return -ETIMEDOUT;
     }
 }
