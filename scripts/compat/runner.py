@@ -125,7 +125,7 @@ class Runner:
         return env
 
     def start(self, case, name, words, folder, port):
-        command = [self.filled(word, folder, port) for word in words]
+        command = [self.filled(word, folder, port).replace("{side}", name) for word in words]
         prefix = [self.softnic, "run", "--"] if self.softnic else []
         return Process(name, prefix + command, self.environment(case, folder, name), folder)
 

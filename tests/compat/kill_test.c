@@ -116,7 +116,7 @@ static bool run_round(unsigned round)
     if (wait_for_traffic && (read(p.judge[0], &byte, 1) != 1 || read(p.judge[1], &byte, 1) != 1))
         return fail(round, "no traffic; status", wait_for(p.pid[0]));
     unsigned victim = rand_r(&seed) & 1;
-    nap((unsigned)rand_r(&seed) % 20000);
+    nap((unsigned)rand_r(&seed) % (wait_for_traffic ? 20000 : 4000));
     kill(p.pid[victim], SIGKILL);
     int died = wait_for(p.pid[victim]), other = wait_for(p.pid[!victim]);
     close(p.judge[0]);
