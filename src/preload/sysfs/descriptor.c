@@ -124,9 +124,10 @@ ssize_t pre_descriptor_strip(char *name, ssize_t length)
     if (length < (ssize_t)(start + end) || memcmp(name, OUR_NAME, start) != 0 ||
         memcmp(name + length - end, OUR_ENDING, end) != 0)
         return length;
-    length -= (ssize_t)(start + end);
-    memmove(name, name + start, (size_t)length);
-    return length;
+    size_t left = (size_t)length - start - end;
+    memmove(name, name + start, left);
+    memset(name + left, 0, start + end); /* the kernel would not have written there */
+    return (ssize_t)left;
 }
 
 /* The length of the name before anything is taken off, or 0. */

@@ -2,7 +2,7 @@
 /*
  * Whose a path is. Components are walked as the kernel walks them: links of ours are followed where they stand, so
  * "device/.." is what it is in sysfs. In the machine's part of a path links are not looked at: nobody links to
- * /sys/class/infiniband.
+ * /sys/class/infiniband. Where one might matter (behind it comes ".."), the rest is left to the kernel.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ struct walk {
 
 static void look(struct walk *w)
 {
-    w->kind = w->length ? pre_kind(w->path) : SOFTNIC_SYSFS_NONE;
+    w->kind = has_our_word(w->path) ? pre_kind(w->path) : SOFTNIC_SYSFS_NONE;
     w->entered |= w->kind != SOFTNIC_SYSFS_NONE;
 }
 
@@ -65,6 +65,31 @@ static int follow_link(struct walk *w)
     return 0;
 }
 
+/* Folders above ours: no links, so that ".." may be taken off the text. */
+static bool is_above_ours(const char *path)
+{
+    static const char *const above[] = {"/sys", "/sys/class", "/sys/class/pci_bus", "/sys/bus", "/sys/bus/pci",
+                                        "/sys/bus/pci/devices", "/sys/devices", "/sys/module", "/sys/kernel",
+                                        "/sys/kernel/mm", "/dev"};
+    for (size_t i = 0; i < sizeof(above) / sizeof(above[0]); i++)
+        if (!strcmp(path, above[i]))
+            return true;
+    return false;
+}
+
+/* The rest goes behind what has been walked, as it stands. */
+static int leave_to_kernel(struct walk *w)
+{
+    size_t more = strlen(w->rest);
+    if (w->length + more + sizeof("/..") > PATH_MAX)
+        return ENAMETOOLONG;
+    strcpy(w->path + w->length, "/..");
+    strcpy(w->path + w->length + 3, w->rest);
+    w->length += 3 + more;
+    *w->rest = '\0';
+    return 0;
+}
+
 /* Takes one component off the rest. */
 static int step(struct walk *w, bool follow)
 {
@@ -80,6 +105,8 @@ static int step(struct walk *w, bool follow)
     if (!size || !strcmp(component, "."))
         return 0;
     if (!strcmp(component, "..")) {
+        if (w->kind == SOFTNIC_SYSFS_NONE && w->length && !is_above_ours(w->path))
+            return leave_to_kernel(w);
         pop(w);
         look(w);
         return 0;

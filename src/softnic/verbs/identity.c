@@ -22,8 +22,12 @@ static uint32_t hash(const char *text, size_t length)
 
 static uint32_t host_hash(void)
 {
+    static atomic_uint known; /* 0: not asked yet */
+    uint32_t h = atomic_load_explicit(&known, memory_order_relaxed);
     char text[256] = "";
     ssize_t n = -1;
+    if (h)
+        return h;
     int fd = open("/etc/machine-id", O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
         n = read(fd, text, sizeof(text) - 1);
@@ -34,7 +38,9 @@ static uint32_t host_hash(void)
             strcpy(text, "localhost");
         n = (ssize_t)strlen(text);
     }
-    return hash(text, (size_t)n);
+    h = hash(text, (size_t)n);
+    atomic_store_explicit(&known, h, memory_order_relaxed);
+    return h;
 }
 
 /* EUI-64 from a MAC (RFC 4291, appendix A): the universal bit is flipped, ff:fe goes in the middle. */
