@@ -48,6 +48,7 @@ static int create_in_engine(struct sv_cq *cq, const struct sv_cq_args *args)
                               .log_size = (uint8_t)__builtin_ctz(cq->entries),
                               .cqe_size = (uint16_t)cq->stride,
                               .overrun_ignore = args->overrun_ignore,
+                              .timestamps = args->timestamps,
                               .record = {cq->record, 8, cq->record_buf.span.space},
                               .eqn = cq->eqn};
     struct sv_context *ctx = cq->context;
