@@ -73,7 +73,7 @@ enum prm_qp_state {
     PRM_QP_ERR = 6,
 };
 
-enum prm_qp_service { PRM_QP_ST_RC = 0, PRM_QP_ST_UC = 1, PRM_QP_ST_UD = 2 };
+enum prm_qp_service { PRM_QP_ST_RC = 0, PRM_QP_ST_UC = 1, PRM_QP_ST_UD = 2, PRM_QP_ST_DCI = 5 };
 enum prm_pm_state { PRM_PM_MIGRATED = 3 };
 enum prm_rq_type { PRM_RQ_TYPE_REGULAR = 0, PRM_RQ_TYPE_SRQ = 1, PRM_RQ_TYPE_ZERO = 3 };
 enum prm_cqe_sz { PRM_CQE_SZ_64 = 0, PRM_CQE_SZ_128 = 1 };
@@ -89,7 +89,22 @@ enum prm_rmp_state { PRM_RMP_STATE_READY = 1 };
 enum prm_wq_type { PRM_WQ_TYPE_LINKED_LIST = 0, PRM_WQ_TYPE_CYCLIC = 1 };
 
 /* op_mod of QUERY_HCA_CAP: page << 1 | (1: current values, 0: maxima). */
-enum prm_cap_page { PRM_CAP_GENERAL = 0x00, PRM_CAP_ROCE = 0x04, PRM_CAP_GENERAL_2 = 0x20 };
+enum prm_cap_page {
+    PRM_CAP_GENERAL = 0x00,
+    PRM_CAP_ATOMIC = 0x03,
+    PRM_CAP_ROCE = 0x04,
+    PRM_CAP_GENERAL_2 = 0x20,
+};
+
+/* Atomic capabilities: operations, and operand sizes as a set of powers of two (bytes). */
+enum prm_atomic_operation {
+    PRM_ATOMIC_CMP_SWAP = 1u << 0,
+    PRM_ATOMIC_FETCH_ADD = 1u << 1,
+    PRM_ATOMIC_MASKED_CMP_SWAP = 1u << 2,
+    PRM_ATOMIC_MASKED_FETCH_ADD = 1u << 3,
+};
+enum { PRM_ATOMIC_SIZE_4 = 1u << 2, PRM_ATOMIC_SIZE_8 = 1u << 3 };
+enum prm_atomic_endianness { PRM_ATOMIC_BIG_ENDIAN = 0, PRM_ATOMIC_HOST_ENDIAN = 1 };
 
 /* opt_param_mask bits of the QP state commands. */
 enum prm_opt_param {
@@ -113,6 +128,7 @@ enum prm_opt_param {
     X(cmd_hca_cap, 4096)                                                                                               \
     X(cmd_hca_cap_2, 4096)                                                                                             \
     X(roce_cap, 4096)                                                                                                  \
+    X(atomic_caps, 4096)                                                                                               \
     X(query_roce_address_in, 16)                                                                                       \
     X(query_roce_address_out, 48)                                                                                      \
     X(roce_addr_layout, 32)                                                                                            \
@@ -169,12 +185,23 @@ enum prm_opt_param {
     X(cmd_hca_cap, rts2rts_qp_dscp, 0x016a, 1)                                                                         \
     X(cmd_hca_cap, gid_table_size, 0x0170, 16)                                                                         \
     X(cmd_hca_cap, port_type, 0x01b6, 2)                                                                               \
+    X(cmd_hca_cap, cqe_version, 0x01fc, 4)                                                                             \
+    X(cmd_hca_cap, compact_address_vector, 0x0200, 1)                                                                  \
+    X(cmd_hca_cap, roce, 0x021d, 1)                                                                                    \
+    X(cmd_hca_cap, atomic, 0x021e, 1)                                                                                  \
     X(cmd_hca_cap, ud, 0x023d, 1)                                                                                      \
     X(cmd_hca_cap, uc, 0x023e, 1)                                                                                      \
     X(cmd_hca_cap, rc, 0x023f, 1)                                                                                      \
+    X(cmd_hca_cap, bf, 0x0260, 1)                                                                                      \
+    X(cmd_hca_cap, log_bf_reg_size, 0x026b, 5)                                                                         \
     X(cmd_hca_cap, max_wqe_sz_sq, 0x0290, 16)                                                                          \
     X(cmd_hca_cap, max_wqe_sz_rq, 0x02b0, 16)                                                                          \
     X(cmd_hca_cap_2, send_dbr_mode_no_dbr_ext, 0x02e1, 1)                                                              \
+    X(atomic_caps, atomic_req_8B_endianness_mode, 0x0040, 2)                                                           \
+    X(atomic_caps, supported_atomic_req_8B_endianness_mode_1, 0x0046, 1)                                               \
+    X(atomic_caps, atomic_operations, 0x0090, 16)                                                                      \
+    X(atomic_caps, atomic_size_qp, 0x00b0, 16)                                                                         \
+    X(atomic_caps, atomic_size_dc, 0x00d0, 16)                                                                         \
     X(roce_cap, r_roce_max_src_udp_port, 0x00c0, 16)                                                                   \
     X(roce_cap, r_roce_min_src_udp_port, 0x00d0, 16)                                                                   \
     X(roce_cap, roce_address_table_size, 0x00f0, 16)                                                                   \

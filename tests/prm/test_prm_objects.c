@@ -161,7 +161,12 @@ static void capabilities(void **state)
     prm_set_cmd_in__op_mod(in, 0x41);
     assert_int_equal(softnic_mlx5dv_devx_general_cmd(r.context, in, sizeof(in), out, sizeof(out)), 0);
     assert_int_equal(prm_get_cmd_hca_cap_2__send_dbr_mode_no_dbr_ext(cap), 1);
-    prm_set_cmd_in__op_mod(in, 7); /* atomic capabilities */
+    assert_int_equal(softnic_mlx5dv_devx_general_cmd(r.context, in, sizeof(in), out, sizeof(out)), 0);
+    prm_set_cmd_in__op_mod(in, PRM_CAP_ATOMIC << 1 | 1);
+    assert_int_equal(softnic_mlx5dv_devx_general_cmd(r.context, in, sizeof(in), out, sizeof(out)), 0);
+    assert_int_equal(prm_get_atomic_caps__atomic_operations(cap), 0xf);
+    assert_int_equal(prm_get_atomic_caps__atomic_size_qp(cap), 4 | 8);
+    prm_set_cmd_in__op_mod(in, 3); /* Ethernet offloads */
     assert_int_equal(softnic_mlx5dv_devx_general_cmd(r.context, in, sizeof(in), out, sizeof(out)), EREMOTEIO);
     assert_int_equal(prm_get_cmd_out__status(out), PRM_STATUS_BAD_PARAM);
     assert_non_null(strstr(softnic_last_error(), "QUERY_HCA_CAP"));
@@ -497,34 +502,30 @@ static void address_handles(void **state)
     struct ibv_ah_attr port = {.port_num = 2, .is_global = 1};
     assert_null(softnic_ibv_create_ah(r.pd, &port));
     struct mlx5dv_obj obj = {0};
-    assert_int_equal(softnic_mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ), EOPNOTSUPP);
+    assert_int_equal(softnic_mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ), EINVAL);
+    assert_int_equal(softnic_mlx5dv_init_obj(&obj, MLX5DV_OBJ_DM), EOPNOTSUPP);
     uint32_t eqn;
     assert_int_equal(softnic_mlx5dv_devx_query_eqn(r.context, 0, &eqn), 0);
     assert_int_equal(softnic_mlx5dv_devx_query_eqn(r.context, 1, &eqn), EINVAL);
     rig_close(&r);
 }
 
-static void cpu_queues_are_refused(void **state)
+static void what_is_not_modelled_is_refused(void **state)
 {
     (void)state;
     struct rig r;
     struct softnic_stats before, after;
     rig_open(&r, 0);
     softnic_stats(&before, sizeof(before));
-    struct ibv_qp_init_attr qa = {0};
-    struct ibv_srq_init_attr sa = {0};
     errno = 0;
-    assert_null(softnic_ibv_create_cq(r.context, 16, NULL, NULL, 0));
+    assert_null(ibv_alloc_dm(r.context, &(struct ibv_alloc_dm_attr){.length = 64})); /* inline operations */
     assert_int_equal(errno, EOPNOTSUPP);
-    assert_non_null(strstr(softnic_last_error(), "ibv_create_cq"));
-    assert_null(softnic_ibv_create_qp(r.pd, &qa));
-    assert_null(softnic_ibv_create_srq(r.pd, &sa));
-    assert_int_equal(softnic_ibv_modify_qp(NULL, NULL, 0), EOPNOTSUPP);
-    assert_null(ibv_alloc_td(r.context, &(struct ibv_td_init_attr){0})); /* an inline op */
-    assert_int_equal(errno, EOPNOTSUPP);
-    assert_null(ibv_alloc_mw(r.pd, IBV_MW_TYPE_1));
+    assert_non_null(strstr(softnic_last_error(), "ibv_alloc_dm"));
+    assert_null(ibv_create_wq(r.context, &(struct ibv_wq_init_attr){0}));
+    assert_null(ibv_create_counters(r.context, &(struct ibv_counters_init_attr){0}));
+    assert_null(ibv_open_xrcd(r.context, &(struct ibv_xrcd_init_attr){0}));
     softnic_stats(&after, sizeof(after));
-    assert_int_equal(after.refused - before.refused, 6);
+    assert_int_equal(after.refused - before.refused, 4);
     assert_true(softnic_owns_context(r.context));
     struct ibv_context foreign = {0};
     assert_false(softnic_owns_context(&foreign));
@@ -657,7 +658,7 @@ int main(void)
         cmocka_unit_test(change_in_rts),
         cmocka_unit_test(shared_receive_queues),
         cmocka_unit_test(address_handles),
-        cmocka_unit_test(cpu_queues_are_refused),
+        cmocka_unit_test(what_is_not_modelled_is_refused),
         cmocka_unit_test(closing_frees_what_is_left),
         cmocka_unit_test(cycles_leak_nothing),
         cmocka_unit_test(a_child_must_not_touch_it),

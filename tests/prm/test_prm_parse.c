@@ -206,6 +206,8 @@ static const struct {
     {QP, QPC(st, 2), 0, NULL},
     {QP, QPC(q_key, 5), PRM_WHY_VALUE, "q_key = 5"},
     {QP, QPC(st, 3), PRM_WHY_VALUE, "st = 3"},
+    {QP, QPC(st, 5), 0, NULL},
+    {QP, QPC(st, 6), PRM_WHY_VALUE, "st = 6"},
     {QP, QPC(state, 3), PRM_WHY_VALUE, "state = 3"},
     {QP, QPC(send_dbr_mode, 1), 0, NULL},
     {QP, QPC(send_dbr_mode, 2), PRM_WHY_VALUE, "send_dbr_mode = 2"},
@@ -253,7 +255,8 @@ static const struct {
     {QUERY, {0x60, 8, 1}, PRM_WHY_RESERVED, "byte 0xc"},
     {CAP, TOP(query_hca_cap_in, op_mod, PRM_CAP_ROCE << 1 | 1), 0, NULL},
     {CAP, TOP(query_hca_cap_in, op_mod, PRM_CAP_GENERAL_2 << 1), 0, NULL},
-    {CAP, TOP(query_hca_cap_in, op_mod, 0x3 << 1 | 1), PRM_WHY_VALUE, "page 0x3"},
+    {CAP, TOP(query_hca_cap_in, op_mod, PRM_CAP_ATOMIC << 1 | 1), 0, NULL},
+    {CAP, TOP(query_hca_cap_in, op_mod, 0x5 << 1 | 1), PRM_WHY_VALUE, "page 0x5"},
 };
 
 static void one_change_one_verdict(void **state)

@@ -10,6 +10,12 @@
 /* UDP source ports for RoCEv2 (IBTA annex A17 leaves the range to the device): the dynamic ports. */
 enum { MIN_UDP_SPORT = 0xc000, MAX_UDP_SPORT = 0xffff };
 
+/*
+ * A register is 64 bytes: room for one BlueFlame WQE, and no second buffer to alternate with. Clients map that much of it. The
+ * WQE is taken from the ring all the same: only the first 8 bytes of a write are looked at.
+ */
+enum { LOG_BF_REG_SIZE = 6 };
+
 int prm_begin(struct prm_call *call, const void *in, size_t inlen, void *out, size_t outlen, size_t size)
 {
     *call = (struct prm_call){.opcode = prm_opcode(in, inlen)};
@@ -35,11 +41,28 @@ static void fill_general(const struct sn_nic_config *config, uint8_t *cap)
     prm_set_cmd_hca_cap__rts2rts_qp_dscp(cap, 1);
     prm_set_cmd_hca_cap__gid_table_size(cap, 0); /* code 0: 8 entries */
     prm_set_cmd_hca_cap__port_type(cap, config->link == SN_LINK_ETHERNET ? PRM_PORT_TYPE_ETH : PRM_PORT_TYPE_IB);
+    prm_set_cmd_hca_cap__cqe_version(cap, 1); /* a CQE names its queue pair's user_index */
+    prm_set_cmd_hca_cap__compact_address_vector(cap, 1);
+    prm_set_cmd_hca_cap__roce(cap, config->link == SN_LINK_ETHERNET);
+    prm_set_cmd_hca_cap__atomic(cap, 1);
+    prm_set_cmd_hca_cap__bf(cap, 1);
+    prm_set_cmd_hca_cap__log_bf_reg_size(cap, LOG_BF_REG_SIZE);
     prm_set_cmd_hca_cap__rc(cap, 1);
     prm_set_cmd_hca_cap__uc(cap, 1);
     prm_set_cmd_hca_cap__ud(cap, 1);
     prm_set_cmd_hca_cap__max_wqe_sz_sq(cap, PRM_MAX_WQE_SIZE_SQ);
     prm_set_cmd_hca_cap__max_wqe_sz_rq(cap, PRM_MAX_WQE_SIZE_RQ);
+}
+
+/* As the engine does them: 64-bit words are the host's own, masked ones of 4 and 8 bytes. */
+static void fill_atomic(uint8_t *cap)
+{
+    prm_set_atomic_caps__atomic_req_8B_endianness_mode(cap, PRM_ATOMIC_HOST_ENDIAN);
+    prm_set_atomic_caps__supported_atomic_req_8B_endianness_mode_1(cap, 1);
+    prm_set_atomic_caps__atomic_operations(cap, PRM_ATOMIC_CMP_SWAP | PRM_ATOMIC_FETCH_ADD |
+                                                    PRM_ATOMIC_MASKED_CMP_SWAP | PRM_ATOMIC_MASKED_FETCH_ADD);
+    prm_set_atomic_caps__atomic_size_qp(cap, PRM_ATOMIC_SIZE_4 | PRM_ATOMIC_SIZE_8);
+    prm_set_atomic_caps__atomic_size_dc(cap, PRM_ATOMIC_SIZE_4 | PRM_ATOMIC_SIZE_8); /* of a DCI, which performs none */
 }
 
 static void fill_roce(const struct sn_nic_config *config, uint8_t *cap)
@@ -62,6 +85,8 @@ static int query_hca_cap(const struct prm_env *env, const void *in, size_t inlen
     uint8_t *cap = PRM_AT(out, query_hca_cap_out, capability);
     if (page == PRM_CAP_GENERAL)
         fill_general(config, cap);
+    else if (page == PRM_CAP_ATOMIC)
+        fill_atomic(cap);
     else if (page == PRM_CAP_ROCE)
         fill_roce(config, cap);
     else

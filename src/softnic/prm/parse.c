@@ -93,15 +93,18 @@ static int check_rq(const struct prm_qp_args *a, struct prm_call *call)
 
 static enum sn_service service_of(uint64_t st)
 {
-    return st == PRM_QP_ST_UD ? SN_SERVICE_UD : st == PRM_QP_ST_UC ? SN_SERVICE_UC : SN_SERVICE_RC;
+    return st == PRM_QP_ST_UD    ? SN_SERVICE_UD
+           : st == PRM_QP_ST_UC  ? SN_SERVICE_UC
+           : st == PRM_QP_ST_DCI ? SN_SERVICE_DC
+                                 : SN_SERVICE_RC;
 }
 
 static int check_qp(const void *in, const uint8_t *qpc, const struct prm_qp_args *a, struct prm_call *call)
 {
     if (prm_get_qpc__state(qpc))
         return refuse_value(call, "state", prm_get_qpc__state(qpc), "0: a QP is born in RST");
-    if (prm_get_qpc__st(qpc) > PRM_QP_ST_UD)
-        return refuse_value(call, "st", prm_get_qpc__st(qpc), "0: RC, 1: UC, 2: UD");
+    if (prm_get_qpc__st(qpc) > PRM_QP_ST_UD && prm_get_qpc__st(qpc) != PRM_QP_ST_DCI)
+        return refuse_value(call, "st", prm_get_qpc__st(qpc), "0: RC, 1: UC, 2: UD, 5: DCI (without traffic)");
     if (prm_get_qpc__q_key(qpc))
         return refuse_value(call, "q_key", prm_get_qpc__q_key(qpc), "0: RST2INIT_QP gives it");
     if (prm_get_qpc__send_dbr_mode(qpc) > 1)
@@ -217,9 +220,10 @@ int prm_parse_query_hca_cap(const void *in, size_t inlen, unsigned *page, bool *
         return rc;
     unsigned op_mod = (unsigned)prm_get_query_hca_cap_in__op_mod(in);
     unsigned p = op_mod >> 1;
-    if (p != PRM_CAP_GENERAL && p != PRM_CAP_ROCE && p != PRM_CAP_GENERAL_2)
+    if (p != PRM_CAP_GENERAL && p != PRM_CAP_ATOMIC && p != PRM_CAP_ROCE && p != PRM_CAP_GENERAL_2)
         return prm_refuse(call, PRM_STATUS_BAD_PARAM, PRM_WHY_VALUE,
-                          "op_mod = 0x%x: capability page 0x%x is not modelled (0x0 general, 0x4 RoCE, 0x20 general 2)",
+                          "op_mod = 0x%x: capability page 0x%x is not modelled (0x0 general, 0x3 atomic, 0x4 RoCE, "
+                          "0x20 general 2)",
                           op_mod, p);
     *page = p;
     *current = op_mod & 1;

@@ -49,16 +49,17 @@ static const struct {
 };
 
 /*
- * A datagram queue pair has no peer, so of a connection's parameters only these count (11.2.5.2);
+ * A datagram queue pair has no peer (nor has a DC initiator), so of a connection's parameters only these count (11.2.5.2);
  * the others may be in the mailbox and say nothing, as on the device. The path MTU may be left out.
  */
 static uint32_t required(const struct transition *t, enum sn_service service, uint64_t mtu)
 {
     uint32_t datagram = SN_QPF_PKEY_INDEX | SN_QPF_PORT | SN_QPF_SND_PSN | (mtu ? SN_QPF_MTU : 0);
 
-    if (service != SN_SERVICE_UD)
+    if (service != SN_SERVICE_UD && service != SN_SERVICE_DC)
         return t->required;
-    return (t->required & datagram) | (t->opcode == PRM_OP_RST2INIT_QP ? SN_QPF_QKEY : 0);
+    bool takes_qkey = service == SN_SERVICE_UD && t->opcode == PRM_OP_RST2INIT_QP;
+    return (t->required & datagram) | (takes_qkey ? SN_QPF_QKEY : 0);
 }
 
 static uint32_t optional(const struct transition *t, enum sn_service service)

@@ -121,7 +121,8 @@ static void write_path(const struct sn_path *path, uint8_t *ads)
 
 static void write_attr(const struct sn_qp_attr *attr, uint8_t *qpc)
 {
-    prm_set_qpc__st(qpc, attr->service == SN_SERVICE_UD   ? PRM_QP_ST_UD
+    prm_set_qpc__st(qpc, attr->service == SN_SERVICE_DC   ? PRM_QP_ST_DCI
+                         : attr->service == SN_SERVICE_UD ? PRM_QP_ST_UD
                          : attr->service == SN_SERVICE_UC ? PRM_QP_ST_UC
                                                           : PRM_QP_ST_RC);
     prm_set_qpc__pm_state(qpc, PRM_PM_MIGRATED);
