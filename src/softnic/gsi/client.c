@@ -94,6 +94,21 @@ uint32_t softnic_cm_random(void)
     return v;
 }
 
+int softnic_cm_refuse(int error, const char *why)
+{
+    return sv_refuse(error, "%s", why);
+}
+
+bool softnic_cm_ip_parse(const struct sn_cm_msg *msg, struct sn_cm_ip *out)
+{
+    return sn_cm_ip_parse(msg, out);
+}
+
+void softnic_cm_ip_build(const struct sn_cm_ip *ip, uint8_t out[SN_CM_IP_BYTES])
+{
+    sn_cm_ip_build(ip, out);
+}
+
 /* ---- services ----------------------------------------------------------------------------------------------------------- */
 
 static struct softnic_cm_service *find_service(uint64_t service_id)

@@ -63,6 +63,10 @@ int softnic_cm_sidr_request(const struct sn_cm_address *to, uint64_t service_id,
 int softnic_cm_sidr_reply(struct sn_cm_conn *conn, uint8_t status, const struct sn_cm_params *params);
 void softnic_cm_destroy(struct sn_cm_conn *conn);
 uint32_t softnic_cm_random(void);
+int softnic_cm_refuse(int error, const char *why); /* says why, sets errno; returns `error` */
+/* The header of the RDMA IP CM service, see cm_msg.h. */
+bool softnic_cm_ip_parse(const struct sn_cm_msg *msg, struct sn_cm_ip *out);
+void softnic_cm_ip_build(const struct sn_cm_ip *ip, uint8_t out[SN_CM_IP_BYTES]);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus
