@@ -74,7 +74,7 @@ static void warn(const struct run_target *target)
 static int become(const struct run_target *target, char **argv)
 {
     execv(target->path, argv);
-    if (errno == ENOEXEC) { /* a script without #!: as execvp and the shell do */
+    if (errno == ENOEXEC && target->kind == RUN_UNKNOWN) { /* a script without #!: as execvp and the shell do */
         size_t count = 0;
         while (argv[count])
             count++;
