@@ -111,3 +111,10 @@ CMA_API void rdma_free_devices(struct ibv_context **list)
 {
     free(list);
 }
+
+/* On a real host the kernel disconnects what an ending process leaves behind. */
+__attribute__((destructor)) static void end(void)
+{
+    if (cma.started)
+        softnic_cm_end();
+}

@@ -250,9 +250,7 @@ CMA_API int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_
                                     .pd = pd};
     if (rdma_create_qp_ex(id, &a))
         return -1;
-    qp_init_attr->cap = a.cap;
-    qp_init_attr->send_cq = a.send_cq;
-    qp_init_attr->recv_cq = a.recv_cq;
+    qp_init_attr->cap = a.cap; /* not the CQs that were made: callers use the structure again for the next identifier */
     return 0;
 }
 

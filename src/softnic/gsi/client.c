@@ -34,23 +34,29 @@ int softnic_cm_start(const struct softnic_cm_client *client)
     return leave(rc);
 }
 
+static int listen_slot(struct gsi_port *p, unsigned index, unsigned gid)
+{
+    int fd = sn_local_bind_slot(p->gid[gid], p->slot), rc = fd < 0 ? fd : sn_local_listen(fd);
+    if (!rc)
+        rc = gsi_watch(fd, index);
+    if (!rc)
+        p->fd[gid] = fd;
+    else
+        sn_fd_close(fd);
+    return rc;
+}
+
 /* MADs for this process's slot that others pass on. */
 void gsi_listen_all(unsigned index)
 {
     struct gsi_port *p = &gsi.port[index];
-    if (p->fd >= 0)
-        return;
-    int rc = p->fd = sn_local_bind_slot(p->gid0, p->slot);
-    if (rc >= 0)
-        rc = sn_local_listen(p->fd);
-    if (rc >= 0)
-        rc = gsi_watch(p->fd, index, true);
-    if (rc >= 0)
-        return;
-    sv_log(SV_LOG_ERROR, "device %u: MADs that reach other processes will not be passed on to this one: %s", index,
-           strerror(-rc));
-    sn_fd_close(p->fd);
-    p->fd = -1;
+    for (unsigned i = 0; i < p->gid_count && !p->listens; i++) {
+        int rc = listen_slot(p, index, i);
+        if (rc)
+            sv_log(SV_LOG_ERROR, "device %u: MADs that reach other processes will not be passed on to this one: %s", index,
+                   strerror(-rc));
+    }
+    p->listens = true;
 }
 
 static bool is_link_local(const uint8_t gid[16])
@@ -127,8 +133,9 @@ bool gsi_serves(unsigned port, uint64_t service_id)
 
 bool gsi_listens(unsigned port, int fd)
 {
-    if (gsi.port[port].fd == fd)
-        return true;
+    for (unsigned i = 0; i < gsi.port[port].gid_count; i++)
+        if (gsi.port[port].fd[i] == fd)
+            return true;
     for (const struct softnic_cm_service *s = gsi.services; s; s = s->next)
         if (s->ports >> port & 1 && s->fd[port] == fd)
             return true;
@@ -147,7 +154,7 @@ static void close_ports(struct softnic_cm_service *s, uint64_t ports)
 static int listen_port(struct softnic_cm_service *s, unsigned i)
 {
     int rc = sn_local_listen(s->fd[i]);
-    return rc ? rc : gsi_watch(s->fd[i], i, true);
+    return rc ? rc : gsi_watch(s->fd[i], i);
 }
 
 /* All of them, or none. */
@@ -159,7 +166,7 @@ static int add_ports(struct softnic_cm_service *s, uint64_t ports)
     for (unsigned i = 0; i < GSI_PORTS && !rc; i++) {
         if (!(ports >> i & 1) || !gsi.port[i].nic)
             continue;
-        int fd = sn_local_bind_service(gsi.port[i].gid0, s->service_id);
+        int fd = sn_local_bind_service(gsi.port[i].gid[0], s->service_id);
         if (fd < 0) {
             rc = fd;
             break;
@@ -327,4 +334,13 @@ void softnic_cm_destroy(struct sn_cm_conn *conn)
     enter();
     sn_cm_destroy(gsi.cm, conn);
     leave(0);
+}
+
+void softnic_cm_end(void)
+{
+    enter();
+    if (gsi.cm)
+        sn_cm_destroy_users(gsi.cm);
+    leave(0);
+    gsi_drain();
 }

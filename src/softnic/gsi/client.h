@@ -62,6 +62,8 @@ int softnic_cm_sidr_request(const struct sn_cm_address *to, uint64_t service_id,
                             void *user, struct sn_cm_conn **out);
 int softnic_cm_sidr_reply(struct sn_cm_conn *conn, uint8_t status, const struct sn_cm_params *params);
 void softnic_cm_destroy(struct sn_cm_conn *conn);
+/* The process ends: all connections are destroyed, and what is to be said to others is said. */
+void softnic_cm_end(void);
 uint32_t softnic_cm_random(void);
 int softnic_cm_refuse(int error, const char *why); /* says why, sets errno; returns `error` */
 /* The header of the RDMA IP CM service, see cm_msg.h. */

@@ -170,6 +170,11 @@ uint32_t sn_cm_local_id(const struct sn_cm_conn *c)
     return c->local_id;
 }
 
+uint32_t sn_cm_remote_id(const struct sn_cm_conn *c)
+{
+    return c->has_remote_id ? c->remote_id : 0;
+}
+
 uint32_t sn_cm_local_psn(const struct sn_cm_conn *c)
 {
     return c->local_psn;
@@ -478,5 +483,15 @@ void sn_cm_destroy(struct sn_cm *cm, struct sn_cm_conn *c)
         break;
     default: /* goes when its time is over */
         break;
+    }
+}
+
+void sn_cm_destroy_users(struct sn_cm *cm)
+{
+    struct sn_cm_conn *next;
+    for (struct sn_cm_conn *c = cm->conns; c; c = next) {
+        next = c->next;
+        if (c->has_user)
+            sn_cm_destroy(cm, c);
     }
 }

@@ -119,6 +119,13 @@ enum sn_cm_verdict sn_cm_input(struct sn_cm *cm, const struct sn_cm_address *fro
 void sn_cm_timers(struct sn_cm *cm);             /* what is due by now */
 uint64_t sn_cm_deadline(const struct sn_cm *cm); /* ns; UINT64_MAX: none */
 
+/* The process with that slot behind that GID has died: its connections are over. */
+void sn_cm_peer_gone(struct sn_cm *cm, const uint8_t gid[16], uint8_t slot);
+uint32_t sn_cm_remote_id(const struct sn_cm_conn *conn); /* 0: not known yet */
+
+/* The agent's user goes: all connections are destroyed as by sn_cm_destroy. */
+void sn_cm_destroy_users(struct sn_cm *cm);
+
 /* Who of several processes a MAD is for (gsi.c passes it on). */
 enum sn_cm_owner { SN_CM_OWNER_SLOT, SN_CM_OWNER_SERVICE, SN_CM_OWNER_ALL, SN_CM_OWNER_NOBODY };
 enum sn_cm_owner sn_cm_owner_of(const struct sn_cm_msg *m, uint8_t *slot);

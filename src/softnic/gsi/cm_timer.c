@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What time does to connections, and who a MAD is for when several processes are behind one QP 1. */
 #include <errno.h>
+#include <string.h>
 
 #include "softnic/gsi/cm_internal.h"
 
@@ -50,6 +51,35 @@ static void due(struct sn_cm *cm, struct sn_cm_conn *c)
     default: /* remembered long enough */
         cm_done(cm, c);
         break;
+    }
+}
+
+static void lost(struct sn_cm *cm, struct sn_cm_conn *c)
+{
+    switch (c->state) {
+    case CM_ESTABLISHED:
+    case CM_DREQ_SENT:
+        cm_timewait(cm, c);
+        cm_event(cm, c, SN_CM_EV_DISCONNECTED, 0, NULL);
+        break;
+    case CM_REQ_RECEIVED:
+    case CM_REP_SENT:
+    case CM_REP_RECEIVED:
+        cm_event(cm, c, SN_CM_EV_UNREACHABLE, -ECONNRESET, NULL);
+        cm_gone(cm, c);
+        break;
+    default:
+        break;
+    }
+}
+
+void sn_cm_peer_gone(struct sn_cm *cm, const uint8_t gid[16], uint8_t slot)
+{
+    struct sn_cm_conn *next;
+    for (struct sn_cm_conn *c = cm->conns; c; c = next) {
+        next = c->next;
+        if (c->has_remote_id && c->remote_id >> 24 == slot && !memcmp(c->address.remote, gid, 16))
+            lost(cm, c);
     }
 }
 

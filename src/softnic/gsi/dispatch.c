@@ -56,6 +56,8 @@ static void *agent_event(void *arg, void *user, const struct sn_cm_event *e)
     (void)arg;
     if (e->kind == SN_CM_EV_REQ || e->kind == SN_CM_EV_SIDR_REQ)
         user = ((struct gsi_listener *)user)->user;
+    else if (e->kind == SN_CM_EV_REP || e->kind == SN_CM_EV_RTU)
+        gsi_link(e->address->remote, (uint8_t)(sn_cm_remote_id(e->conn) >> 24));
     return gsi.client.event(user, e);
 }
 
@@ -102,7 +104,7 @@ static void to_slot(unsigned port, const struct sn_gsi_mad *mad, const struct sn
 {
     if (slot == gsi.port[port].slot)
         take(port, mad, m);
-    else if (sn_local_pass_to_slot(gsi.port[port].gid0, slot, mad) == -ECONNREFUSED)
+    else if (sn_local_pass_to_slot(gsi.port[port].gid[0], slot, mad) == -ECONNREFUSED)
         refuse(port, mad, m);
 }
 
@@ -110,7 +112,7 @@ static void to_service(unsigned port, const struct sn_gsi_mad *mad, const struct
 {
     if (gsi_serves(port, m->service_id))
         take(port, mad, m);
-    else if (sn_local_pass_to_service(gsi.port[port].gid0, m->service_id, mad) == -ECONNREFUSED)
+    else if (sn_local_pass_to_service(gsi.port[port].gid[0], m->service_id, mad) == -ECONNREFUSED)
         refuse(port, mad, m);
 }
 
@@ -118,7 +120,7 @@ static void to_all(unsigned port, const struct sn_gsi_mad *mad, const struct sn_
 {
     for (unsigned slot = 1; slot <= 255; slot++)
         if (slot != gsi.port[port].slot)
-            (void)sn_local_pass_to_slot(gsi.port[port].gid0, (uint8_t)slot, mad);
+            (void)sn_local_pass_to_slot(gsi.port[port].gid[0], (uint8_t)slot, mad);
     take(port, mad, m);
 }
 

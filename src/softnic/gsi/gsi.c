@@ -85,8 +85,9 @@ void sv_gsi_attach(struct sv_device *d)
 {
     struct gsi_port *p = &gsi.port[d->index];
     pthread_mutex_lock(&gsi.lock);
-    *p = (struct gsi_port){.nic = d->nic, .port = sn_nic_port(d->nic), .slot = d->slot, .fd = -1};
-    memcpy(p->gid0, d->identity.gid[0], 16);
+    *p = (struct gsi_port){
+        .nic = d->nic, .port = sn_nic_port(d->nic), .slot = d->slot, .gid_count = d->identity.gid_count, .fd = {-1, -1, -1, -1}};
+    memcpy(p->gid, d->identity.gid, sizeof(p->gid));
     p->user = (struct sn_gsi_user){.receive = receive, .arg = p};
     sn_port_lock(p->port);
     int rc = sn_nic_set_gsi(p->nic, &p->user);
@@ -101,8 +102,13 @@ void sv_gsi_attach(struct sv_device *d)
 
 static void close_port(unsigned index)
 {
-    sn_fd_close(gsi.port[index].fd);
-    gsi.port[index].fd = -1;
+    struct gsi_port *p = &gsi.port[index];
+    for (unsigned i = 0; i < p->gid_count; i++) {
+        sn_fd_close(p->fd[i]);
+        p->fd[i] = -1;
+    }
+    p->listens = false;
+    gsi_close_peers(index);
     for (struct softnic_cm_service *s = gsi.services; s; s = s->next)
         if (s->ports >> index & 1) {
             sn_fd_close(s->fd[index]);
@@ -141,7 +147,7 @@ int gsi_use(void)
 {
     int rc = gsi_thread_start();
     for (unsigned i = 0; i < GSI_PORTS && !rc; i++)
-        if (gsi.port[i].nic && gsi.port[i].fd < 0)
+        if (gsi.port[i].nic)
             gsi_listen_all(i);
     return rc;
 }

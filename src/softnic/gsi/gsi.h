@@ -30,15 +30,25 @@ enum { GSI_PORTS = 64, GSI_RX = 1024, GSI_UNSENT = 256 };
 struct gsi_port {
     struct sn_nic *nic; /* NULL: not attached */
     struct sn_port *port;
-    uint8_t gid0[16];
+    uint8_t gid[4][16];
+    unsigned gid_count;
     uint8_t slot;
-    int fd; /* listens for MADs that other processes pass on; -1: not yet */
+    bool listens; /* for MADs that other processes pass on, */
+    int fd[4];    /* under each GID */
     struct sn_gsi_user user;
 };
 
 struct gsi_rx { /* a MAD from QP 1 */
     unsigned port;
     struct sn_gsi_mad mad;
+};
+
+struct gsi_peer { /* a connection to or from another process of this host */
+    struct gsi_peer *next;
+    int fd;
+    unsigned port;  /* accepted: brings a MAD */
+    bool is_link;   /* made by us: its end tells that the process with `slot` has gone */
+    uint8_t gid[16], slot;
 };
 
 struct gsi_unsent { /* a MAD that found no room */
@@ -66,6 +76,7 @@ struct gsi {
     struct sn_cm *cm; /* NULL: nobody uses connection management here */
     struct softnic_cm_client client;
     struct softnic_cm_service *services;
+    struct gsi_peer *peers;
     struct gsi_unsent unsent[GSI_UNSENT];
     unsigned unsent_count;
     /* The thread. */
@@ -76,6 +87,7 @@ struct gsi {
     pthread_mutex_t rx_lock;
     struct gsi_rx *rx; /* ring of GSI_RX, allocated with the first MAD */
     unsigned rx_head, rx_tail;
+    bool handling; /* what was taken out of it last is being worked on */
 };
 
 extern struct gsi gsi;
@@ -89,7 +101,10 @@ void gsi_send_again(void);
 /* thread.c */
 int gsi_thread_start(void);
 void gsi_thread_stop(void); /* without the lock */
-int gsi_watch(int fd, unsigned port, bool listener);
+int gsi_watch(int fd, unsigned port); /* a listening descriptor */
+void gsi_link(const uint8_t gid[16], uint8_t slot); /* lock held: be told when that process dies, if it is of this host */
+void gsi_close_peers(unsigned port); /* lock held; GSI_PORTS: all */
+void gsi_drain(void);                /* waits, for a moment, until what has been sent to this host is passed on */
 
 /* dispatch.c; lock held */
 void gsi_arrived(unsigned port, const struct sn_gsi_mad *mad, bool passed_on);

@@ -107,6 +107,22 @@ static int pass(const struct sockaddr_un *name, socklen_t length, const struct s
     return close_with(fd, rc);
 }
 
+int sn_local_connect_slot(const uint8_t gid[16], uint8_t slot)
+{
+    struct sockaddr_un name;
+    socklen_t length = slot_name(gid, slot, &name);
+    int fd = new_socket();
+    if (fd < 0)
+        return fd;
+    if (connect(fd, (const struct sockaddr *)&name, length))
+        return close_with(fd, -errno);
+    int rc = check_credentials(fd);
+    if (rc)
+        return close_with(fd, rc);
+    sn_fd_track(fd);
+    return fd;
+}
+
 int sn_local_pass_to_slot(const uint8_t gid[16], uint8_t slot, const struct sn_gsi_mad *mad)
 {
     struct sockaddr_un name;

@@ -24,6 +24,9 @@ int sn_local_accept(int fd);
 int sn_local_pass_to_slot(const uint8_t gid[16], uint8_t slot, const struct sn_gsi_mad *mad);
 int sn_local_pass_to_service(const uint8_t gid[16], uint64_t service_id, const struct sn_gsi_mad *mad);
 
+/* A connection that nothing is sent on: its end tells of the other process's. -ECONNREFUSED: no process of this host */
+int sn_local_connect_slot(const uint8_t gid[16], uint8_t slot);
+
 /* One MAD from an accepted connection: 0, -EAGAIN: not yet, other: nonsense, or closed. */
 int sn_local_take(int fd, struct sn_gsi_mad *mad);
 

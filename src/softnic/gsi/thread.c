@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <time.h>
@@ -12,7 +13,7 @@
 #include "softnic/gsi/local.h"
 #include "softnic/wire/descriptors.h"
 
-enum { EVENTS = 64, POKE = 0, LISTENER = 1, CONNECTION = 2 };
+enum { EVENTS = 64, POKE = 0, LISTENER = 1, PEER = 2, DRAIN_MS = 200 };
 
 static uint64_t tag_of(unsigned kind, unsigned port, int fd)
 {
@@ -25,9 +26,80 @@ static int watch(int fd, uint64_t tag)
     return epoll_ctl(gsi.epoll, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
 }
 
-int gsi_watch(int fd, unsigned port, bool listener)
+int gsi_watch(int fd, unsigned port)
 {
-    return watch(fd, tag_of(listener ? LISTENER : CONNECTION, port, fd));
+    return watch(fd, tag_of(LISTENER, port, fd));
+}
+
+/* ---- other processes of this host -------------------------------------------------------------------------------------- */
+
+static struct gsi_peer *add_peer(int fd, unsigned port)
+{
+    struct gsi_peer *p = calloc(1, sizeof(*p));
+    if (!p || watch(fd, tag_of(PEER, port, fd))) {
+        free(p);
+        sn_fd_close(fd);
+        return NULL;
+    }
+    p->fd = fd;
+    p->port = port;
+    p->next = gsi.peers;
+    gsi.peers = p;
+    return p;
+}
+
+static void remove_peer(struct gsi_peer *peer)
+{
+    for (struct gsi_peer **p = &gsi.peers; *p; p = &(*p)->next)
+        if (*p == peer) {
+            *p = peer->next;
+            break;
+        }
+    sn_fd_close(peer->fd);
+    free(peer);
+}
+
+static struct gsi_peer *find_peer(int fd)
+{
+    struct gsi_peer *p = gsi.peers;
+    while (p && p->fd != fd)
+        p = p->next;
+    return p;
+}
+
+void gsi_close_peers(unsigned port)
+{
+    struct gsi_peer *next;
+    for (struct gsi_peer *p = gsi.peers; p; p = next) {
+        next = p->next;
+        if (port == GSI_PORTS || (!p->is_link && p->port == port))
+            remove_peer(p);
+    }
+}
+
+static bool is_ours(const uint8_t gid[16], uint8_t slot)
+{
+    for (unsigned i = 0; i < GSI_PORTS; i++)
+        for (unsigned g = 0; gsi.port[i].nic && gsi.port[i].slot == slot && g < gsi.port[i].gid_count; g++)
+            if (!memcmp(gsi.port[i].gid[g], gid, 16))
+                return true;
+    return false;
+}
+
+void gsi_link(const uint8_t gid[16], uint8_t slot)
+{
+    if (!slot || is_ours(gid, slot))
+        return;
+    for (const struct gsi_peer *p = gsi.peers; p; p = p->next)
+        if (p->is_link && p->slot == slot && !memcmp(p->gid, gid, 16))
+            return;
+    int fd = sn_local_connect_slot(gid, slot);
+    struct gsi_peer *p = fd < 0 ? NULL : add_peer(fd, 0);
+    if (!p)
+        return; /* another host: its CM says when a process ends, or nothing does */
+    p->is_link = true;
+    p->slot = slot;
+    memcpy(p->gid, gid, 16);
 }
 
 static bool next_rx(struct gsi_rx *out)
@@ -36,6 +108,7 @@ static bool next_rx(struct gsi_rx *out)
     bool any = gsi.rx_head != gsi.rx_tail;
     if (any)
         *out = gsi.rx[gsi.rx_head++ % GSI_RX];
+    gsi.handling = any;
     pthread_mutex_unlock(&gsi.rx_lock);
     return any;
 }
@@ -55,8 +128,8 @@ static void take_connections(int listener, unsigned port)
 {
     pthread_mutex_lock(&gsi.lock);
     for (int fd; gsi_listens(port, listener) && ((fd = sn_local_accept(listener)) >= 0 || fd == -ECONNREFUSED);)
-        if (fd >= 0 && gsi_watch(fd, port, false))
-            sn_fd_close(fd);
+        if (fd >= 0)
+            (void)add_peer(fd, port);
     pthread_mutex_unlock(&gsi.lock);
 }
 
@@ -70,18 +143,25 @@ static void show(unsigned port, const struct sn_gsi_mad *mad)
     sn_port_unlock(p->port);
 }
 
-static void take_passed(int fd, unsigned port)
+/* A MAD, or the end. */
+static void take_from_peer(int fd)
 {
     struct sn_gsi_mad mad;
-    int rc = sn_local_take(fd, &mad);
-    if (rc == -EAGAIN)
-        return;
-    sn_fd_close(fd);
-    if (rc)
-        return;
     pthread_mutex_lock(&gsi.lock);
-    show(port, &mad);
-    gsi_arrived(port, &mad, true);
+    struct gsi_peer *p = find_peer(fd);
+    int rc = p ? sn_local_take(fd, &mad) : -EAGAIN;
+    if (rc == -EAGAIN) {
+        pthread_mutex_unlock(&gsi.lock);
+        return;
+    }
+    struct gsi_peer was = *p;
+    remove_peer(p);
+    if (was.is_link && gsi.cm) {
+        sn_cm_peer_gone(gsi.cm, was.gid, was.slot);
+    } else if (!was.is_link && !rc) {
+        show(was.port, &mad);
+        gsi_arrived(was.port, &mad, true);
+    }
     pthread_mutex_unlock(&gsi.lock);
 }
 
@@ -98,7 +178,7 @@ static void take_event(const struct epoll_event *e)
         take_connections(fd, port);
         break;
     default:
-        take_passed(fd, port);
+        take_from_peer(fd);
         break;
     }
 }
@@ -202,10 +282,31 @@ void gsi_thread_stop(void)
     gsi_poke();
     pthread_join(gsi.thread, NULL);
     gsi.thread_started = false;
+    pthread_mutex_lock(&gsi.lock);
+    gsi_close_peers(GSI_PORTS);
+    pthread_mutex_unlock(&gsi.lock);
     sn_fd_close(gsi.epoll);
     sn_fd_close(gsi.poke);
     gsi.epoll = gsi.poke = -1;
     free(gsi.rx);
     gsi.rx = NULL;
     gsi.rx_head = gsi.rx_tail = 0;
+}
+
+static bool idle(void)
+{
+    pthread_mutex_lock(&gsi.rx_lock);
+    bool empty = gsi.rx_head == gsi.rx_tail && !gsi.handling;
+    pthread_mutex_unlock(&gsi.rx_lock);
+    pthread_mutex_lock(&gsi.lock);
+    bool sent = !gsi.unsent_count;
+    pthread_mutex_unlock(&gsi.lock);
+    return empty && sent;
+}
+
+void gsi_drain(void)
+{
+    const struct timespec ms = {.tv_nsec = 1000000};
+    for (int i = 0; gsi.thread_started && i < DRAIN_MS && !idle(); i++)
+        nanosleep(&ms, NULL);
 }
