@@ -209,8 +209,8 @@ const char *softnic_ibv_event_type_str(enum ibv_event_type event)
     static const char *const names[] = {
         [IBV_EVENT_CQ_ERR] = "CQ error",
         [IBV_EVENT_QP_FATAL] = "local work queue catastrophic error",
-        [IBV_EVENT_QP_REQ_ERR] = "invalid request, local work queue error",
-        [IBV_EVENT_QP_ACCESS_ERR] = "local access violation, work queue error",
+        [IBV_EVENT_QP_REQ_ERR] = "invalid request local work queue error",
+        [IBV_EVENT_QP_ACCESS_ERR] = "local access violation work queue error",
         [IBV_EVENT_COMM_EST] = "communication established",
         [IBV_EVENT_SQ_DRAINED] = "send queue drained",
         [IBV_EVENT_PATH_MIG] = "path migrated",
@@ -219,14 +219,14 @@ const char *softnic_ibv_event_type_str(enum ibv_event_type event)
         [IBV_EVENT_PORT_ACTIVE] = "port active",
         [IBV_EVENT_PORT_ERR] = "port error",
         [IBV_EVENT_LID_CHANGE] = "LID change",
-        [IBV_EVENT_PKEY_CHANGE] = "P_Key table change",
-        [IBV_EVENT_SM_CHANGE] = "subnet manager change",
+        [IBV_EVENT_PKEY_CHANGE] = "P_Key change",
+        [IBV_EVENT_SM_CHANGE] = "SM change",
         [IBV_EVENT_SRQ_ERR] = "SRQ catastrophic error",
         [IBV_EVENT_SRQ_LIMIT_REACHED] = "SRQ limit reached",
         [IBV_EVENT_QP_LAST_WQE_REACHED] = "last WQE reached",
         [IBV_EVENT_CLIENT_REREGISTER] = "client reregistration",
         [IBV_EVENT_GID_CHANGE] = "GID table change",
-        [IBV_EVENT_WQ_FATAL] = "work queue catastrophic error",
+        [IBV_EVENT_WQ_FATAL] = "WQ fatal",
     };
     return (unsigned)event < sizeof(names) / sizeof(names[0]) ? names[event] : "unknown";
 }

@@ -13,7 +13,6 @@
 
 void softnic_ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *to, const struct ib_uverbs_ah_attr *from)
 {
-    memset(to, 0, sizeof(*to));
     memcpy(to->grh.dgid.raw, from->grh.dgid, sizeof(to->grh.dgid));
     to->grh.flow_label = from->grh.flow_label;
     to->grh.sgid_index = from->grh.sgid_index;
@@ -27,10 +26,9 @@ void softnic_ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *to, const struct ib_
     to->port_num = from->port_num;
 }
 
+/* qp_state stays what the caller has set: the kernel's is where the queue pair was. */
 void softnic_ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *to, const struct ib_uverbs_qp_attr *from)
 {
-    memset(to, 0, sizeof(*to));
-    to->qp_state = (enum ibv_qp_state)from->qp_state;
     to->cur_qp_state = (enum ibv_qp_state)from->cur_qp_state;
     to->path_mtu = (enum ibv_mtu)from->path_mtu;
     to->path_mig_state = (enum ibv_mig_state)from->path_mig_state;
@@ -64,7 +62,6 @@ void softnic_ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *to, const struct ib_
 /* The two path records have the same fields in another order; 16- and 32-bit ones are big-endian in both. */
 #define COPY_PATH(to, from)                                                                                            \
     do {                                                                                                               \
-        memset(to, 0, sizeof(*(to)));                                                                                  \
         memcpy(&(to)->dgid, &(from)->dgid, 16);                                                                        \
         memcpy(&(to)->sgid, &(from)->sgid, 16);                                                                        \
         (to)->dlid = (from)->dlid;                                                                                     \
