@@ -92,6 +92,16 @@ static bool is_loopback(const uint8_t gid[16])
     return (is_mapped(gid) && gid[12] == 127) || !memcmp(gid, one, 16);
 }
 
+/* On a wire whose own addresses are in 127/8 the others of 127/8 are its, too. */
+static bool wire_is_loopback(void)
+{
+    for (unsigned i = 0; i < cma.devices; i++)
+        for (unsigned g = 0; g < cma.device[i].info.gid_count; g++)
+            if (!cma.device[i].info.this_host && is_loopback(cma.device[i].info.gid[g]))
+                return true;
+    return false;
+}
+
 static bool is_interface(const uint8_t gid[16])
 {
     struct ifaddrs *list;
@@ -106,6 +116,11 @@ static bool is_interface(const uint8_t gid[16])
         }
     freeifaddrs(list);
     return found;
+}
+
+static bool is_this_host(const uint8_t gid[16])
+{
+    return (is_loopback(gid) && !wire_is_loopback()) || is_interface(gid);
 }
 
 int cma_gid_index(const struct cma_device *d, const uint8_t gid[16])
@@ -151,7 +166,7 @@ int cma_device_of_address(const struct sockaddr *a, struct cma_device **out)
     struct cma_device *d = device_of_gid(gid);
     if (!d && cma.device[0].info.this_host)
         d = device_of_index(index_of_address(gid));
-    if (!d && (is_loopback(gid) || is_interface(gid)))
+    if (!d && is_this_host(gid))
         d = &cma.device[0];
     if (!d)
         return -EADDRNOTAVAIL;
@@ -199,7 +214,7 @@ static int find_destination(const struct sockaddr *dst, uint8_t dgid[16], struct
         *nearest = d ? d : &cma.device[0];
         return 0;
     }
-    if (is_loopback(gid) || is_interface(gid)) {
+    if (is_this_host(gid)) {
         d = &cma.device[0];
         memcpy(dgid, d->info.gid[d->info.ip_gid], 16);
         *nearest = d;
@@ -232,7 +247,7 @@ static void choose_source(struct cma_id *id, const struct sockaddr *dst)
     if (!port)
         port = ephemeral_port();
     gid_of(dst, gid);
-    if (is_loopback(gid) || is_interface(gid)) {
+    if (is_this_host(gid)) {
         memcpy(&a->src_storage, dst, cma_address_length(dst));
         cma_set_port(&a->src_addr, port);
     } else if (!a->src_addr.sa_family || cma_is_any(&a->src_addr)) {

@@ -7,6 +7,7 @@
 #include "cma.h"
 
 enum { UD_PRIVATE = 180, REQ_PRIVATE = 56, REP_PRIVATE = 196, REJ_PRIVATE = 148, SIDR_REP_PRIVATE = 136 };
+enum { PERMISSIVE_LID = 0xffff /* there are no LIDs on Ethernet (A16.4) */ };
 
 /* ---- addresses and routes ------------------------------------------------------------------------------------------------ */
 
@@ -136,8 +137,8 @@ static void fill_path(const struct cma_id *id, struct sn_cm_path *p)
 {
     memcpy(p->local_gid, id->device->info.gid[id->sgid_index], 16);
     memcpy(p->remote_gid, id->dgid, 16);
-    p->local_lid = id->device->info.infiniband ? id->device->info.lid : 0;
-    p->remote_lid = id->dlid;
+    p->local_lid = id->device->info.infiniband ? id->device->info.lid : PERMISSIVE_LID;
+    p->remote_lid = id->device->info.infiniband ? id->dlid : PERMISSIVE_LID;
     p->rate = IBV_RATE_100_GBPS;
     p->tclass = id->tos;
     p->hop_limit = CMA_HOP_LIMIT;

@@ -47,7 +47,7 @@ static void fill_request(struct cma_id *id, struct cma_id *listener, const struc
     if ((index = cma_gid_index(id->device, e->address->local)) >= 0)
         id->sgid_index = (uint8_t)index;
     memcpy(id->dgid, e->address->remote, 16);
-    id->dlid = e->message->primary.local_lid;
+    id->dlid = id->device->info.infiniband ? e->message->primary.local_lid : 0;
     id->tos = listener->tos;
     id->ack_timeout = listener->ack_timeout;
     id->conn = e->conn;
