@@ -295,3 +295,8 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
     return softnic_ibv_query_device(context, attr);
 }
+
+int(ibv_query_port)(struct ibv_context *context, uint8_t port_num, struct _compat_ibv_port_attr *attr)
+{
+    return (softnic_ibv_query_port)(context, port_num, attr);
+}

@@ -60,6 +60,8 @@ static bool is_ready(const struct sn_qp *qp, const struct sn_entry *e)
 {
     const struct sn_rx *rx = &qp->rx;
 
+    if (qp->state == SN_QP_RTR && !qp->established)
+        return false; /* its first packet is an event: arrive.c */
     return sn_state_receives(qp->state) && qp->params.rwe && rx->epsn == e->psn && rx->kind == SN_KIND_COUNT &&
            rx->rd_next == rx->rd_tail && qp->rx_first == NULL && !rx->nak_sent && !rx->ack_due && !rx->refused;
 }
