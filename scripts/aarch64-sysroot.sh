@@ -5,7 +5,7 @@
 # asks nothing of the network.
 set -eu
 dir=$1
-packages="libibverbs-dev libibverbs1 libjansson-dev libjansson4 libcmocka-dev libcmocka0 libdeflate-dev libdeflate0 libnl-3-200 libnl-route-3-200"
+packages="libibverbs-dev libibverbs1 libjansson-dev libjansson4 libcmocka-dev libcmocka0 libdeflate-dev libdeflate0 libelf-dev libelf1 zlib1g libnl-3-200 libnl-route-3-200"
 stamp="$dir/.complete"
 if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$packages" ]; then
     exit 0

@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+#ifndef DF_1_PIE
+#define DF_1_PIE 0x08000000
+#endif
+
 enum { DYNAMIC_MOST = 1 << 16, STRING_MOST = 1 << 16 }; /* far beyond any real file */
 
 Elf *elf_file_begin(int fd)
@@ -111,6 +115,7 @@ static void take_addresses(struct elf_dynamic *d, const GElf_Dyn *e)
     case DT_VERNEED: d->verneed = e->d_un.d_ptr; break;
     case DT_VERNEEDNUM: d->verneed_count = e->d_un.d_val; break;
     case DT_NEEDED: d->needed_count++; break;
+    case DT_FLAGS_1: d->pie = e->d_un.d_val & DF_1_PIE; break;
     }
 }
 

@@ -18,6 +18,7 @@ void elf_file_end(Elf *elf);
 struct elf_dynamic {
     bool interpreter; /* has PT_INTERP: the loader starts it */
     bool dynamic;     /* has PT_DYNAMIC */
+    bool pie;         /* a program, though it is of the kind of libraries (DF_1_PIE) */
     const char *soname, *rpath, *runpath;
     GElf_Addr strtab, symtab, versym, verneed, hash, gnu_hash;
     GElf_Xword strtab_size, verneed_count, syment;

@@ -88,6 +88,20 @@ static int become(const struct run_target *target, char **argv)
     return errno == ENOENT ? RUN_NOT_FOUND : RUN_CANNOT_EXECUTE;
 }
 
+/* Each argument is looked into: a program's plugins can be named besides it. The worst status counts. */
+static int check_all(const struct run_options *options, const struct run_paths *paths)
+{
+    int worst = 0;
+    for (char **name = options->program; *name; name++) {
+        struct run_target target;
+        int rc = run_target_find(*name, true, &target);
+        if (!rc)
+            rc = run_check(&target, paths, options->verbose);
+        worst = rc > worst ? rc : worst;
+    }
+    return worst;
+}
+
 int run_main(int argc, char **argv)
 {
     struct run_options options;
@@ -95,11 +109,13 @@ int run_main(int argc, char **argv)
     struct run_target target;
     int rc;
     run_options_parse(argc, argv, &options);
-    if ((rc = run_paths_find(&paths)) || (rc = run_target_find(options.program[0], &target)))
+    if ((rc = run_paths_find(&paths)))
         return rc;
     if (options.check)
-        return run_check(&target, &paths, options.verbose);
-    if ((rc = run_environment_set(&options, &paths)) || (rc = check_configuration(options.verbose)))
+        return check_all(&options, &paths);
+    if ((rc = run_target_find(options.program[0], false, &target)) ||
+        (rc = run_environment_set(&options, &paths)) ||
+        (rc = check_configuration(options.verbose)))
         return rc;
     if (options.verbose)
         say_replaced(&options, &paths);

@@ -31,7 +31,7 @@ static const struct argp_option table[] = {
     {"no-sysfs", KEY_NO_SYSFS, NULL, 0, "do not present /sys/class/infiniband", 3},
     {"no-cuda", KEY_NO_CUDA, NULL, 0, "do not stand before libcuda.so.1", 3},
     {"peermem", KEY_PEERMEM, NULL, 0, "present nvidia_peermem's files, too", 3},
-    {"check", KEY_CHECK, NULL, 0, "do not run PROGRAM: tell what it will ask for, and what softnic answers", 4},
+    {"check", KEY_CHECK, NULL, 0, "run nothing: tell what PROGRAM, and libraries named behind it, will ask for, and what softnic answers", 4},
     {"verbose", 'v', NULL, 0, "say what is replaced", 4},
     {0}};
 

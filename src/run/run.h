@@ -34,6 +34,7 @@ int run_paths_find(struct run_paths *out);
 /* What the program is, as far as it matters to somebody who comes with LD_PRELOAD. */
 enum run_kind {
     RUN_DYNAMIC,
+    RUN_LIBRARY, /* nothing to execute; --check looks into it */
     RUN_STATIC,
     RUN_SETUID,        /* the loader ignores us */
     RUN_OTHER_CLASS,   /* 32 bits */
@@ -48,8 +49,11 @@ struct run_target {
     bool rpath; /* DT_RPATH without DT_RUNPATH: goes before LD_LIBRARY_PATH */
 };
 
-/* Finds `name` as the shell would. 0, RUN_NOT_FOUND or RUN_CANNOT_EXECUTE with a message. */
-int run_target_find(const char *name, struct run_target *out);
+/*
+ * Finds `name` as the shell would; only to look into it, a file that cannot be executed will do, too. 0, RUN_NOT_FOUND or
+ * RUN_CANNOT_EXECUTE with a message.
+ */
+int run_target_find(const char *name, bool only_look, struct run_target *out);
 
 /* Why softnic cannot do everything for this kind, or NULL. */
 const char *run_kind_says(enum run_kind kind);

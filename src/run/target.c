@@ -53,7 +53,7 @@ static int search(const char *name, char out[PATH_MAX])
     return refused ? RUN_CANNOT_EXECUTE : RUN_NOT_FOUND;
 }
 
-static int locate(const char *name, char out[PATH_MAX])
+static int locate(const char *name, bool only_look, char out[PATH_MAX])
 {
     if (!*name || strlen(name) >= PATH_MAX) {
         run_say("'%.60s' is no program's name", name);
@@ -65,7 +65,7 @@ static int locate(const char *name, char out[PATH_MAX])
         run_say("%s: %s", name, strerror(errno));
         return errno == ENOENT || errno == ENOTDIR ? RUN_NOT_FOUND : RUN_CANNOT_EXECUTE;
     }
-    if (!is_executable_file(name)) {
+    if (!is_executable_file(name) && !(only_look && !access(name, R_OK))) {
         run_say("%s: not an executable file", name);
         return RUN_CANNOT_EXECUTE;
     }
@@ -100,7 +100,7 @@ static enum run_kind kind_of_elf(Elf *elf, bool *rpath)
         return RUN_OTHER_MACHINE;
     elf_dynamic_read(elf, &dynamic);
     *rpath = dynamic.rpath && !dynamic.runpath;
-    return dynamic.interpreter ? RUN_DYNAMIC : RUN_STATIC;
+    return dynamic.interpreter ? RUN_DYNAMIC : dynamic.dynamic && !dynamic.pie ? RUN_LIBRARY : RUN_STATIC;
 }
 
 /* "#!INTERPRETER [ARGUMENT]" */
@@ -121,7 +121,7 @@ static bool is_script(int fd, char interpreter[PATH_MAX])
 static enum run_kind look(const char *path, char *interpreter, bool *rpath)
 {
     enum run_kind kind = RUN_UNKNOWN;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return RUN_UNKNOWN; /* may be executed, may not be read: no way to tell */
     Elf *elf = elf_file_begin(fd);
@@ -136,10 +136,10 @@ static enum run_kind look(const char *path, char *interpreter, bool *rpath)
     return kind;
 }
 
-int run_target_find(const char *name, struct run_target *out)
+int run_target_find(const char *name, bool only_look, struct run_target *out)
 {
     *out = (struct run_target){.kind = RUN_UNKNOWN};
-    int rc = locate(name, out->path);
+    int rc = locate(name, only_look, out->path);
     if (rc)
         return rc;
     out->kind = look(out->path, out->interpreter, &out->rpath);

@@ -9,6 +9,7 @@ for file in "$libdir"/*.so "$libdir"/gdaki/*.so* "$prefix"/bin/*; do
     readelf -d "$file" 2>/dev/null | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' >"$work/needed"
     extra=$allowed
     case $file in
+    */softnic) extra="$allowed|libelf\.so\.1" ;;                         # --check reads programs
     "$prefix"/bin/*) extra="$allowed|libjansson\.so\.4|libdeflate\.so\.0" ;; # tools write JSON and frames
     */libsoftnic*) extra="$allowed|libdeflate\.so\.0" ;;                    # CRC of frames
     esac

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The program `softnic`: options, exit statuses, what becomes of the process, and that coreutils, find and Python see one
 # tree.
-# usage: cli.sh PATH/softnic WORK-FOLDER STATIC-PROGRAM-OR-EMPTY
-softnic=$1 work=$2 static=$3
+# usage: cli.sh PATH/softnic WORK-FOLDER VERBS-PROGRAM STATIC-PROGRAM-OR-EMPTY
+softnic=$1 work=$2 verbs=$3 static=$4
 failed=0
 rm -rf "$work"
 mkdir -p "$work"
@@ -104,6 +104,7 @@ def number(path, mode):
 base = '/sys/class/infiniband/mlx5_0/'
 print(number(base + 'fw_ver', 'w'), number(base + 'none', 'r'), number(base + 'none', 'w'))")"
 fi
+# shellcheck disable=SC2016  # for the inner shell
 same "cat and sh" "$("$softnic" run cat /sys/class/infiniband/mlx5_0/ports/1/rate)" \
     "$("$softnic" run sh -c 'read -r line </sys/class/infiniband/mlx5_0/ports/1/rate; echo "$line"')"
 same "InfiniBand has no interface" "Invalid argument" \
@@ -125,6 +126,27 @@ cp /bin/true "$work/other"
 printf '\267' | dd of="$work/other" bs=1 seek=18 conv=notrunc 2>/dev/null # e_machine
 if [ "$(uname -m)" = x86_64 ]; then
     expect 126 "is for another machine" "$softnic" run "$work/other"
+fi
+
+# What a program asks for, and what is answered.
+expect 0 "carried        ibv_create_qp@IBVERBS_1.1" "$softnic" run --check "$verbs"
+expect 0 "0 refused, 0 missing" "$softnic" run --check "$verbs"
+expect 0 "names no function of RDMA libraries" "$softnic" run --check sh
+expect 0 "a library" "$softnic" run --check "$(dirname "$softnic")/../softnic-libs/libmlx5.so.1"
+expect 1 "no program that can be looked into" "$softnic" run --check /etc/passwd
+expect 127 "No such file" "$softnic" run --check sh /no/such/library
+echo "#!$verbs" >"$work/script"
+chmod +x "$work/script"
+expect 0 "a script of $verbs" "$softnic" run --check "$work/script"
+sed 's/ibv_create_qp/ibv_create_qz/' "$verbs" >"$work/wrong" # a name of the same length in the string table
+chmod +x "$work/wrong"
+expect 1 "missing        ibv_create_qz" "$softnic" run --check "$work/wrong"
+sed 's/libibverbs.so.1/libibverbz.so.1/' "$verbs" >"$work/wrong"
+expect 1 "1 libraries not found" "$softnic" run --check "$work/wrong"
+head -c 3000 "$verbs" >"$work/wrong"
+expect 1 "" "$softnic" run --check "$work/wrong"
+if [ -n "$static" ]; then
+    expect 1 "is statically linked" "$softnic" run --check "$static"
 fi
 [ $failed = 0 ] && echo "all fine"
 exit $failed
