@@ -66,8 +66,7 @@ static int post_one(struct sv_qp *qp, const struct ibv_recv_wr *wr)
 /* In ERR nobody but us would look at the record again: what was posted ends in flush errors. */
 static void kick_if_failed(struct sv_qp *qp)
 {
-    atomic_thread_fence(memory_order_seq_cst); /* the record before the look at `failed`; transport/failed.h */
-    if (!__atomic_load_n(&qp->failed, __ATOMIC_RELAXED))
+    if (!__atomic_load_n(&qp->failed, __ATOMIC_SEQ_CST))
         return;
     sn_port_lock(qp->context->port);
     sn_qp_kick(qp->context->nic, qp->qpn);
@@ -88,7 +87,7 @@ int sv_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr 
     for (; wr && !rc; wr = rc ? wr : wr->next)
         rc = post_one(qp, wr);
     if (qp->rq.head != before)
-        __atomic_store_n(qp->rq.record, gdaki_record_value(qp->rq.head), __ATOMIC_RELEASE);
+        __atomic_exchange_n(qp->rq.record, gdaki_record_value(qp->rq.head), __ATOMIC_SEQ_CST); /* transport/failed.h */
     pthread_mutex_unlock(&qp->rq.lock);
     if (qp->rq.slots)
         kick_if_failed(qp);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How a queue pair shows that it is in ERR. Whoever posts a receive stores the record and then looks at this word; the
- * flush looks at the record after this. With a fence on either side one of them sees the other, so no receive that is
- * posted to a queue pair in ERR stays behind.
+ * flush looks at the record after this. Both stores are sequentially consistent exchanges, so one of the two sees the other,
+ * and no receive that is posted to a queue pair in ERR stays behind.
  */
 #ifndef SOFTNIC_TRANSPORT_FAILED_H
 #define SOFTNIC_TRANSPORT_FAILED_H
