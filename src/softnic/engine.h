@@ -139,6 +139,7 @@ struct sn_cq {
     bool arms;                 /* somebody wants completions: its record is looked at */
     uint8_t fired;             /* number of the request that the last event answered */
     bool has_notable;
+    uint32_t notified;         /* CQEs written when the last event was raised */
     uint32_t notable;          /* the last CQE that is an error or was solicited */
     struct sn_cq *unarmed_next, **unarmed_link; /* link != NULL: wrote CQEs and was not armed */
     struct sn_cq_attr attr;

@@ -147,17 +147,24 @@ static void solicited_only(void **state)
     send_one(&f, true);
     expect_event(&cq, SN_EVENT_COMPLETION, f.b.rcqn);
 
-    /* The solicited one lies before the consumer index: it counts no more. */
-    arm(record, 1, true, 2);
-    send_one(&f, false);
+    /* That one is told, wherever the consumer index is; the next one is told once more. */
+    arm(record, 1, true, 0);
     assert_int_equal(sn_cq_look_arm(f.b.nic, f.b.rcqn), 0);
+    send_one(&f, false);
     expect_silence(&cq);
-    arm(record, 1, true, 1); /* behind it: it does */
+    arm(record, 1, true, 2);
+    send_one(&f, true);
+    expect_event(&cq, SN_EVENT_COMPLETION, f.b.rcqn);
+    send_one(&f, true); /* came before the request, and after the last event */
+    arm(record, 2, true, 5);
+    assert_int_equal(sn_cq_look_arm(f.b.nic, f.b.rcqn), 0);
+    expect_silence(&cq); /* but it has been read */
+    arm(record, 2, true, 4);
     assert_int_equal(sn_cq_look_arm(f.b.nic, f.b.rcqn), 0);
     expect_event(&cq, SN_EVENT_COMPLETION, f.b.rcqn);
 
     /* An error is always told. */
-    arm(record, 2, true, 3);
+    arm(record, 3, true, 5);
     post_recv(&f.b, f.b.mem, 64, f.b.mkey);
     assert_int_equal(sn_qp_modify(f.b.nic, f.b.qpn, SN_QP_ERR, NULL, 0), 0);
     world_run(&f.w);

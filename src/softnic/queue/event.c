@@ -121,12 +121,20 @@ static bool load_arm(struct sn_cq *cq, uint32_t *word)
     return true;
 }
 
-/* Does what has been written meet the request? Behind its consumer index there is a CQE, or one that is notable. */
+/*
+ * Does what has been written meet the request? A CQE counts that lies behind the request's consumer index and came after
+ * the last event; the CQ context of a ConnectX has that index, too. So a program may make its request before it reads what
+ * the last event was about, and hears of it once.
+ */
 static bool meets(const struct sn_cq *cq, uint32_t word)
 {
-    uint32_t behind = (cq->producer - word) & 0xffffffu;
+    uint32_t behind = (cq->producer - word) & 0xffffffu, fresh = cq->producer - cq->notified;
 
-    if (behind == 0 || behind >= 1u << 23) /* or the request is ahead of us */
+    if (behind >= 1u << 23) /* the request is ahead of us */
+        return false;
+    if (fresh < behind)
+        behind = fresh;
+    if (behind == 0)
         return false;
     if (!(word & SN_CQ_ARM_SOLICITED))
         return true;
@@ -175,8 +183,19 @@ bool sn_cq_check_arm(struct sn_cq *cq)
     if (!meets(cq, word))
         return false;
     cq->fired = (word >> 28) & 3;
+    cq->notified = cq->producer;
     sn_watch_tell(cq->watches, SN_EVENT_COMPLETION, cq->number, 0);
     return true;
+}
+
+/* Number 0 is the first request's: a word of zeros that nobody has written would be taken for it. */
+void sn_cq_unask(struct sn_nic *nic, uint32_t cqn)
+{
+    struct sn_cq *cq = sn_cq_find(nic, cqn);
+    uint32_t none = sn_swap32(SN_CQ_ARM_NUMBER(ARM_NEVER)), word;
+
+    if (cq != NULL && cq->attr.record.space == SN_SPACE_HOST && load_arm(cq, &word) && word == 0)
+        sn_store_release32((uint8_t *)cq->attr.record.addr + SN_CQ_DBR_ARM, none);
 }
 
 int sn_cq_look_arm(struct sn_nic *nic, uint32_t cqn)
