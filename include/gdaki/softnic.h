@@ -40,6 +40,9 @@ bool softnic_owns_context(const struct ibv_context *context);
 /* True for an address inside a doorbell register of an open context. Takes locks: not for a fast path. */
 bool softnic_owns_register(const void *address);
 
+/* True for memory that touches a page with doorbell registers of an open context, as GPU drivers register it. Takes locks. */
+bool softnic_owns_doorbells(const void *from, size_t size);
+
 /*
  * ns that a doorbell rung by somebody who cannot call softnic_wake (a GPU) may stay unseen in the worst case, while
  * nobody else drives. UINT64_MAX: for ever (SOFTNIC_THREAD=0).

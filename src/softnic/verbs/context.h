@@ -37,7 +37,7 @@ struct sv_device {
     uint8_t slot;
 };
 
-enum sv_kind { SV_PD, SV_TD, SV_MR, SV_AH, SV_UMEM, SV_UAR, SV_DEVX, SV_CQ, SV_SRQ, SV_QP, SV_CHANNEL, SV_KINDS };
+enum sv_kind { SV_PD, SV_TD, SV_MR, SV_AH, SV_UMEM, SV_UAR, SV_DEVX, SV_CQ, SV_SRQ, SV_QP, SV_CHANNEL, SV_DV_CHANNEL, SV_KINDS };
 
 struct sv_object { /* first member of every object; port lock */
     struct sv_object *next, **link;
@@ -109,7 +109,7 @@ struct sv_uar {
     struct mlx5dv_devx_uar dv;
     struct sv_context *context;
     struct sn_uar uar;
-    void *mapping; /* the page of its own, or NULL */
+    void *mapping; /* an empty page and the page of its own, or NULL */
     bool shared;   /* NC: freed with the context */
     unsigned queues; /* queue pairs of data/ on it, which made it */
 };
@@ -152,6 +152,9 @@ void sv_mr_release(struct sv_context *ctx, struct sv_mr *mr);
 
 /* True if `address` lies in the 64 bytes of one of the context's registers. Port lock held. */
 bool sv_uar_covers(const struct sv_context *ctx, const void *address);
+
+/* True if the bytes touch a page or a register of them. Port lock held. */
+bool sv_uar_touches(const struct sv_context *ctx, const void *from, size_t size);
 
 /* Fills the op tables of a new context (ops.c). */
 void sv_ops_fill(struct sv_context *ctx);

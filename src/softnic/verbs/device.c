@@ -364,6 +364,19 @@ bool softnic_owns_register(const void *address)
     return owned;
 }
 
+bool softnic_owns_doorbells(const void *from, size_t size)
+{
+    bool owned = false;
+    pthread_mutex_lock(&registry);
+    for (struct sv_context *c = open_contexts; c && !owned; c = c->next_context) {
+        sn_port_lock(c->port);
+        owned = sv_uar_touches(c, from, size);
+        sn_port_unlock(c->port);
+    }
+    pthread_mutex_unlock(&registry);
+    return owned;
+}
+
 /* The thread's naps until it has looked at every register; before there is a port, of one with few registers. */
 uint64_t softnic_worst_wake_ns(void)
 {

@@ -32,7 +32,10 @@ enum { REG_OFFSET = 0x800, DBRLESS_OFFSET = 0x600 };
 #define OWN_PAGES 1
 #endif
 
-/* Maps the region's page that has both registers once more and points base at it. */
+/*
+ * Maps the region's page that has both registers once more and points base at it. base_addr + 0x20, where requests for an
+ * event are rung (they are found in the CQ's record), may lie before that page: an empty page is there for it.
+ */
 static int map_page(struct sv_uar *uar)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), inside = uar->uar.offset % page;
@@ -40,19 +43,25 @@ static int map_page(struct sv_uar *uar)
         uar->uar.base = (uint8_t *)uar->uar.dbrless - DBRLESS_OFFSET;
         return 0;
     }
-    void *p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, uar->uar.fd, (off_t)(uar->uar.offset - inside));
+    uint8_t *p = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
         return -errno;
-    madvise(p, page, MADV_DONTFORK); /* a child must not ring its parent's doorbells */
+    if (mmap(p + page, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, uar->uar.fd,
+             (off_t)(uar->uar.offset - inside)) == MAP_FAILED) {
+        int error = errno;
+        munmap(p, 2 * page);
+        return -error;
+    }
+    madvise(p, 2 * page, MADV_DONTFORK); /* a child must not ring its parent's doorbells */
     uar->mapping = p;
-    uar->uar.base = (uint8_t *)p + inside - DBRLESS_OFFSET;
+    uar->uar.base = p + page + inside - DBRLESS_OFFSET;
     return 0;
 }
 
 static void unmap_page(struct sv_uar *uar)
 {
     if (uar->mapping)
-        munmap(uar->mapping, (size_t)sysconf(_SC_PAGESIZE));
+        munmap(uar->mapping, 2 * (size_t)sysconf(_SC_PAGESIZE));
     uar->mapping = NULL;
 }
 
@@ -116,6 +125,24 @@ bool sv_uar_covers(const struct sv_context *ctx, const void *address)
         const struct sv_uar *uar = sv_container((void *)(uintptr_t)o, struct sv_uar, object);
         uintptr_t reg = (uintptr_t)uar->dv.reg_addr, dbrless = (uintptr_t)uar->dv.base_addr + DBRLESS_OFFSET;
         if (at - reg < 64 || at - dbrless < 64)
+            return true;
+    }
+    return false;
+}
+
+static bool touches(uintptr_t from, size_t size, const void *at, size_t length)
+{
+    uintptr_t to = (uintptr_t)at;
+    return at && (from - to < length || to - from < size);
+}
+
+bool sv_uar_touches(const struct sv_context *ctx, const void *from, size_t size)
+{
+    uintptr_t at = (uintptr_t)from;
+    for (const struct sv_object *o = ctx->objects[SV_UAR]; o; o = o->next) {
+        const struct sv_uar *uar = sv_container((void *)(uintptr_t)o, struct sv_uar, object);
+        if (touches(at, size, uar->mapping, (size_t)sysconf(_SC_PAGESIZE)) || touches(at, size, uar->dv.reg_addr, 64) ||
+            touches(at, size, (const uint8_t *)uar->dv.base_addr + DBRLESS_OFFSET, 64))
             return true;
     }
     return false;
