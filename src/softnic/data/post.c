@@ -99,8 +99,7 @@ void sv_sq_finish(struct sv_wqe *w, uint8_t opcode, uint8_t opmod, unsigned send
 void sv_sq_ring(struct sv_qp *qp)
 {
     sn_store_release32(qp->dbr + 1, gdaki_record_value(qp->sq_index)); /* orders the WQEs before the record */
-    gdaki_fence_release(DOCA_GPUNETIO_VERBS_SYNC_SCOPE_SYS);           /* and both before the register */
-    gdaki_store_mmio_u64(qp->reg, gdaki_doorbell_value(qp->qpn_be8, qp->sq_index));
+    sn_store_release64(qp->reg, gdaki_doorbell_value(qp->qpn_be8, qp->sq_index)); /* and both before the register */
     sn_port_wake(qp->context->port);
 }
 
