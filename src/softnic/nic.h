@@ -317,6 +317,9 @@ int sn_srq_watch(struct sn_nic *nic, uint32_t srqn, struct sn_watch *w);
 void sn_nic_watch(struct sn_nic *nic, struct sn_watch *w); /* of its port */
 void sn_unwatch(struct sn_watch *w);
 
+/* The record's request word is made to say "none yet", unless it holds a request already. For CQs whose record is all zeros. */
+void sn_cq_unask(struct sn_nic *nic, uint32_t cqn);
+
 /* The record of a watched CQ has been given a request: looks at it now, without waiting for a CQE or an idle turn. */
 int sn_cq_look_arm(struct sn_nic *nic, uint32_t cqn);
 

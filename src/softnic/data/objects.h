@@ -177,6 +177,9 @@ uint64_t sv_srq_complete(struct sv_srq *srq, uint16_t slot);
 struct sv_qp *sv_qp_find(const struct sv_context *ctx, uint32_t qpn);
 void sv_qp_pages_free(struct sv_context *ctx);
 
+/* After a move to RESET. No lock held. */
+void sv_qp_start_afresh(struct sv_qp *qp);
+
 /* Removes what it left in its CQs; it completes nothing more meanwhile. */
 void sv_qp_forget(struct sv_qp *qp);
 

@@ -244,7 +244,7 @@ static enum ibv_qp_state engine_state(struct sv_qp *qp)
 }
 
 /* Both queues begin at index 0, and what they left in their CQs is gone. */
-static void start_afresh(struct sv_qp *qp)
+void sv_qp_start_afresh(struct sv_qp *qp)
 {
     sv_qp_forget(qp);
     pthread_mutex_lock(&qp->sq.lock);
@@ -279,7 +279,7 @@ static int run(struct sv_qp *qp, enum ibv_qp_state to, const struct ibv_qp_attr 
         return sv_refuse(-rc, "ibv_modify_qp: QP 0x%x to %s: %s", qp->qpn, state_name(to), prm_engine_reason(rc));
     remember(qp, a, mask);
     if (to == IBV_QPS_RESET)
-        start_afresh(qp);
+        sv_qp_start_afresh(qp);
     set_state(qp, to);
     return 0;
 }

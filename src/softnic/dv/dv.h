@@ -18,7 +18,15 @@
     X(mlx5dv_create_qp)                                                                                                \
     X(mlx5dv_create_cq)                                                                                                \
     X(mlx5dv_qp_ex_from_ibv_qp_ex)                                                                                     \
-    X(_mlx5dv_query_port)
+    X(_mlx5dv_query_port)                                                                                              \
+    X(mlx5dv_devx_create_event_channel)                                                                                \
+    X(mlx5dv_devx_destroy_event_channel)                                                                               \
+    X(mlx5dv_devx_subscribe_devx_event)                                                                                \
+    X(mlx5dv_devx_subscribe_devx_event_fd)                                                                             \
+    X(mlx5dv_devx_get_event)                                                                                           \
+    X(mlx5dv_devx_qp_query)                                                                                            \
+    X(mlx5dv_devx_qp_modify)                                                                                           \
+    X(mlx5dv_devx_cq_query)
 
 #pragma GCC visibility push(default)
 #define SOFTNIC_ONE_VERB(name) extern __typeof__(name) softnic_##name;

@@ -6,6 +6,7 @@
 
 #include "gdaki/softnic.h"
 #include "softnic/data/objects.h"
+#include "softnic/dv/event.h"
 #include "softnic/dv/parent.h"
 #include "softnic/verbs/device.h"
 #include "softnic/verbs/exports.h"
@@ -160,6 +161,7 @@ static void free_objects(struct sv_context *ctx)
         sv_cq_release(sv_container(ctx->objects[SV_CQ], struct sv_cq, object));
     free_devx(ctx, PRM_OBJECT_CQ);
     sv_channels_release(ctx);
+    sv_dv_channels_release(ctx);
     while (ctx->objects[SV_UMEM])
         sv_umem_release(sv_container(ctx->objects[SV_UMEM], struct sv_umem, object));
     while (ctx->objects[SV_UAR])
