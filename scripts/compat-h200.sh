@@ -10,7 +10,7 @@
 set -u
 
 source_folder=$(cd "$(dirname "$0")/.." && pwd -P)
-steps="nccl-ib nccl-gin-proxy nccl-gin-gdaki nvshmem-ibrc nvshmem-ibgda-host nvshmem-ibgda-gpu-doorbell nvshmem-ibgda-gpu-queues nccl-gin-gdaki-gpu-doorbell"
+steps="nccl-ib nccl-ib-gpudirect nccl-gin-proxy nccl-gin-gdaki nvshmem-ibrc nvshmem-ibgda-host nvshmem-ibgda-gpu-doorbell nvshmem-ibgda-gpu-queues nccl-gin-gdaki-gpu-doorbell"
 
 stage() { # BUILD DEST
     local build=$1 dest=$2 nccl=${NCCL_HOME:-} nvshmem=${NVSHMEM_HOME:-} arch=${GDAKI_COMPAT_ARCH:-sm_90} name path
@@ -54,9 +54,9 @@ two() {
     id=$out/$name.id
     rm -f "$id" "$id.new"
     for rank in 0 1; do
-        # shellcheck disable=SC2086  # a mode may be no word at all
+        # shellcheck disable=SC2086  # a mode may be no word, options may be several
         env "$@" NCCL_HOSTID="softnic-$rank" LD_LIBRARY_PATH="$dest/lib:$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
-            timeout -k 5 "$limit" "$dest/bin/softnic" run --link infiniband ${GDAKI_COMPAT_SOFTNIC:-} -- \
+            timeout -k 5 "$limit" "$dest/bin/softnic" run --link infiniband ${softnic_options:-} ${GDAKI_COMPAT_SOFTNIC:-} -- \
             "$dest/bin/$program" "$rank" 2 "$id" $mode >"$out/$name.$rank.log" 2>&1 </dev/null &
         pids+=($!)
     done
@@ -83,18 +83,21 @@ two() {
 nccl=(NCCL_SOCKET_IFNAME=lo NCCL_IB_HCA=mlx5_0 NCCL_NVLS_ENABLE=0 NCCL_MNNVL_ENABLE=0 NCCL_CUMEM_ENABLE=1
     NCCL_DMABUF_ENABLE=0 NCCL_DEBUG=INFO "NCCL_DEBUG_SUBSYS=INIT,NET")
 nvshmem=(NVSHMEM_DISABLE_P2P=1 NVSHMEM_DISABLE_NVLS=1 NVSHMEM_BOOTSTRAP=UID NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME=lo
-    NVSHMEM_HCA_LIST=mlx5_0:1 NVSHMEM_SYMMETRIC_SIZE=64M NVSHMEM_DEBUG=INFO)
+    NVSHMEM_HCA_LIST=mlx5_0:1 NVSHMEM_SYMMETRIC_SIZE=64M NVSHMEM_DEBUG=WARN)
 ibgda=(NVSHMEM_REMOTE_TRANSPORT=none NVSHMEM_IB_ENABLE_IBGDA=1)
 
 step() {
     case $1 in
     nccl-ib) two "$1" nccl_gin_test collectives "${nccl[@]}" NCCL_GIN_ENABLE=0 ;;
+    # Payload straight from and to GPU memory, without the bounce through host memory.
+    nccl-ib-gpudirect) softnic_options=--peermem two "$1" nccl_gin_test collectives "${nccl[@]}" NCCL_GIN_ENABLE=0 \
+        NCCL_NET_GDR_LEVEL=SYS ;;
     nccl-gin-proxy) two "$1" nccl_gin_test gin "${nccl[@]}" NCCL_GIN_TYPE=2 ;;
     # The register is plain memory: the library rings from its progress thread (handler 1).
     nccl-gin-gdaki) two "$1" nccl_gin_test gin "${nccl[@]}" NCCL_GIN_TYPE=3 NCCL_GIN_GDAKI_NIC_HANDLER=1 ;;
     # The GPU rings: softnic stands before libcuda and takes the IOMEMORY flag from the register's page (handler 2).
     nccl-gin-gdaki-gpu-doorbell) two "$1" nccl_gin_test gin "${nccl[@]}" NCCL_GIN_TYPE=3 NCCL_GIN_GDAKI_NIC_HANDLER=2 ;;
-    nvshmem-ibrc) two "$1" nvshmem_test '' "${nvshmem[@]}" NVSHMEM_REMOTE_TRANSPORT=ibrc ;;
+    nvshmem-ibrc) two "$1" nvshmem_test no-fetch "${nvshmem[@]}" NVSHMEM_REMOTE_TRANSPORT=ibrc ;;
     nvshmem-ibgda-host) two "$1" nvshmem_test '' "${nvshmem[@]}" "${ibgda[@]}" NVSHMEM_IBGDA_NIC_HANDLER=cpu_host_memory \
         NVSHMEM_IBGDA_FORCE_NIC_BUF_MEMTYPE=hostmem ;;
     nvshmem-ibgda-gpu-doorbell) two "$1" nvshmem_test '' "${nvshmem[@]}" "${ibgda[@]}" NVSHMEM_IBGDA_NIC_HANDLER=gpu \
