@@ -273,6 +273,9 @@ static inline bool gdaki_cpu_in_kernel(void)
 /* Nanoseconds of CLOCK_REALTIME, the clock that a NIC's timestamps and wait-on-time use (globaltimer). */
 uint64_t gdaki_cpu_globaltimer(void);
 
+/* Nanoseconds since some moment, from a cycle counter where there is a steady one (clock64). */
+uint64_t gdaki_cpu_clock64(void);
+
 /* The named barrier `id` (0 to 15) for `nthreads` threads, 0 for the whole block, as PTX's barrier.sync. */
 void gdaki_cpu_barrier(unsigned id, unsigned nthreads, const char *file, int line);
 

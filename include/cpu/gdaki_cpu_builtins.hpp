@@ -92,10 +92,7 @@ inline void __brkpt()
 /* Ticks of a 1 GHz clock, the clockRate that the device tells. */
 inline long long clock64()
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000000000LL + now.tv_nsec;
+    return (long long)gdaki_cpu_clock64();
 }
 
 /* ---- Bits ---- */

@@ -130,6 +130,7 @@ static SN_UNJUDGED void sn_fetch(void *dst, const void *src, size_t length)
 {
     const volatile sn_word *s = (const volatile sn_word *)src;
     sn_word *d = (sn_word *)dst;
+#pragma GCC unroll 8
     for (size_t i = 0; i < length / 8; i++)
         d[i] = s[i];
 }
@@ -139,6 +140,7 @@ static SN_UNJUDGED void sn_put_cqe_body(void *dst, const void *src)
 {
     volatile sn_word *d = (volatile sn_word *)dst;
     const sn_word *s = (const sn_word *)src;
+#pragma GCC unroll 7
     for (int i = 0; i < 7; i++)
         d[i] = s[i];
 }

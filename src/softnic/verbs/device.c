@@ -34,7 +34,8 @@ static atomic_uint generation;
  * The port, as softnic_drive and softnic_wake see it without a lock. `inside` counts callers that are in it; the port
  * is destroyed only after the pointer is gone and nobody is inside any more. Both sides are sequentially consistent: a
  * caller announces itself before it reads the pointer, the destroyer clears the pointer before it reads the counts.
- * There is a count for each CPU, roughly, because several threads that wait call softnic_drive all the time.
+ * There are several counts, and a thread has one of them, because several threads that wait call softnic_drive all the
+ * time.
  */
 enum { INSIDE_SLOTS = 32 };
 static struct sn_port *_Atomic port;
@@ -44,7 +45,7 @@ static struct {
 
 static struct sn_port *port_enter(unsigned *slot)
 {
-    *slot = (unsigned)sched_getcpu() % INSIDE_SLOTS; /* -1 (unknown) will do, too */
+    *slot = (unsigned)((uint64_t)pthread_self() * 0x9e3779b97f4a7c15u >> 59); /* 32 slots */
     atomic_fetch_add(&inside[*slot].count, 1);
     return atomic_load(&port);
 }
