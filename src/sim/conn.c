@@ -111,6 +111,8 @@ static int start(struct sim *sim, struct sim_conn *conn)
     reset_end(b, conn, a, w->both_ways ? w->messages : 0);
     psn[0] = draw_psn(sim, &a->rng);
     psn[1] = draw_psn(sim, &b->rng);
+    sim_end_plan(a);
+    sim_end_plan(b);
     ret = sim_model_open(a);
     if (ret == 0)
         ret = sim_model_open(b);
@@ -201,6 +203,8 @@ static void finish(struct sim *sim, struct sim_conn *conn)
         check_receives(sim, end[i]);
         sim_end_close(end[i]);
     }
+    for (int i = 0; i < 2; i++) /* each is compared with the other's */
+        sim_model_close(end[i]);
     sim->r.connections_failed += end[0]->failed || end[1]->failed;
     sim->conns_open--;
     sim->last_close = sim->now;

@@ -59,7 +59,7 @@ static bool acts(struct sim_fault_state *state, const struct sim_packet *p, uint
 static bool act(struct sim_stage *s, struct sim_fault_state *state, struct sim_packet *p)
 {
     const struct sim_fault *f = state->fault;
-    struct sim *sim = s->sim;
+    struct sim *sim = s->link->sim;
     struct sim_packet *twin;
 
     if (f->kind == SIM_FAULT_PARTITION) {
@@ -85,7 +85,7 @@ static bool act(struct sim_stage *s, struct sim_fault_state *state, struct sim_p
         if (twin != NULL) {
             sim->r.duplicated++;
             twin->ready += f->by;
-            s->next->in(s->next, twin);
+            sim_stage_forward(s, twin);
         }
         return false;
     case SIM_FAULT_CORRUPT:
@@ -103,18 +103,12 @@ static void faults_in(struct sim_stage *s, struct sim_packet *p)
     for (struct sim_fault_use *use = s->link->faults; use != NULL; use = use->next)
         if (act(s, use->state, p))
             return;
-    s->next->in(s->next, p);
+    sim_stage_forward(s, p);
 }
 
-struct sim_stage *sim_stage_faults(struct sim *sim)
+void sim_stage_faults(struct sim_link *link)
 {
-    struct sim_stage *s = calloc(1, sizeof(*s));
-
-    if (s == NULL)
-        sim->error = -ENOMEM;
-    else
-        *s = (struct sim_stage){.in = faults_in, .sim = sim};
-    return s;
+    (void)sim_stage_add(link, faults_in);
 }
 
 /* ---- life -------------------------------------------------------------------------------------------------------------- */

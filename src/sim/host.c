@@ -32,7 +32,7 @@ void sim_host_run_soon(struct sim_host *host)
     sim_at(host->sim, host->sim->now, run_event, host, 0);
 }
 
-static void wake_event(void *object, uint64_t time)
+void sim_host_wake(void *object, uint64_t time)
 {
     struct sim_host *host = object;
 
@@ -49,7 +49,7 @@ static void wake_up_at(struct sim_host *host, uint64_t time)
     if (time <= host->sim->now)
         time = host->sim->now + 1;
     host->wake_at = time;
-    sim_at(host->sim, time, wake_event, host, time);
+    sim_at(host->sim, time, sim_host_wake, host, time);
 }
 
 static void drained_event(void *object, uint64_t arg)
@@ -59,6 +59,22 @@ static void drained_event(void *object, uint64_t arg)
     (void)arg;
     host->drain_queued = false;
     sim_host_run(host);
+}
+
+/* Its application, then its NIC and port, then the queue pair. */
+void sim_host_expect(struct sim_host *host, const struct sim_conn *conn, uint32_t qpn, unsigned step)
+{
+    if (step == 1) {
+        sim_ask_for(host, sizeof(*host));
+        __builtin_prefetch(conn);
+    } else if (step == 2) {
+        sn_nic_expect(host->nic, qpn, 0);
+        for (unsigned i = 0; conn != NULL && i < 2; i++)
+            if (conn->end[i] != NULL)
+                sim_ask_for(conn->end[i], sizeof(*conn->end[i]));
+    } else if (step == 3) {
+        sn_nic_expect(host->nic, qpn, 1);
+    }
 }
 
 /* ---- the wire: out -------------------------------------------------------------------------------------------------- */

@@ -126,7 +126,8 @@ static int create_objects(struct sim_host *host)
     host->by_qpn = calloc(size, sizeof(*host->by_qpn));
     host->end = calloc(host->max_ends, sizeof(*host->end));
     host->cq_record = zeroed(64);
-    if (ret == 0 && (host->by_qpn == NULL || host->end == NULL || host->cq_record == NULL))
+    host->records = zeroed((size_t)host->max_ends * 8);
+    if (ret == 0 && (host->by_qpn == NULL || host->end == NULL || host->cq_record == NULL || host->records == NULL))
         ret = -ENOMEM;
     for (unsigned which = 0; ret == 0 && which < 2; which++)
         ret = create_cq(host, which);
@@ -171,11 +172,7 @@ int sim_host_create(struct sim *sim, uint32_t number, char *why)
 static void free_end(struct sim_end *end)
 {
     free(end->sq);
-    free(end->rq);
-    free(end->record);
-    free(end->mem);
-    free(end->model);
-    free(end->wr);
+    sim_model_close(end);
 }
 
 /* Everything that the host made is taken down by name, so that what was left behind shows. */
@@ -217,6 +214,7 @@ void sim_host_destroy(struct sim_host *host)
     free(host->cq[0]);
     free(host->cq[1]);
     free(host->cq_record);
+    free(host->records);
     free(host->shared);
     free(host->shared_seen);
     free(host->by_qpn);
@@ -260,15 +258,20 @@ static struct sim_end *make_end(struct sim_host *host)
 {
     struct sim *sim = host->sim;
     struct sim_end *end = &host->end[host->ends];
+    size_t sq = (size_t)64 * sim->depth, rq = (size_t)32 * sim->receives;
     uint32_t mask = host->hash_mask, i;
+    uint8_t *block;
 
     end->host = host;
     end->number = host->ends;
-    end->sq = zeroed((size_t)64 * sim->depth);
-    end->rq = zeroed((size_t)32 * sim->receives);
-    end->record = zeroed(64);
-    end->wr = calloc(sim->wrs, sizeof(*end->wr));
-    if (end->sq == NULL || end->rq == NULL || end->record == NULL || end->wr == NULL || create_qp(host, end) != 0) {
+    end->record = host->records + 2 * (size_t)end->number;
+    block = zeroed(sq + rq + sim->wrs * sizeof(*end->wr));
+    if (block != NULL) {
+        end->sq = block;
+        end->rq = block + sq;
+        end->wr = (struct sim_wr *)(void *)(block + sq + rq);
+    }
+    if (block == NULL || create_qp(host, end) != 0) {
         free_end(end);
         *end = (struct sim_end){0};
         sim->error = -ENOMEM;

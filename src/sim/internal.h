@@ -41,6 +41,7 @@ struct sim_packet {
     struct sim_packet *next;
     struct sim_conn *conn;
     struct sim_link *link;  /* that it is on */
+    struct sim_link *way;   /* that it takes next; NULL: it is on its last, or there is none */
     struct sim_bytes *bytes; /* NULL: no payload */
     uint64_t ready;         /* ns: when the stage before has done with it */
     uint32_t source, target; /* hosts */
@@ -65,6 +66,11 @@ struct sim_bytes *sim_bytes_new(struct sim *sim, uint32_t length);
 void sim_bytes_put(struct sim *sim, struct sim_bytes *bytes);
 void sim_packet_free(struct sim *sim, struct sim_packet *p);
 void sim_pool_free(struct sim_pool *pool);
+/* Memory of connections, in powers of two; what was given back last is taken first. */
+void *sim_block_take(struct sim *sim, size_t size);
+void sim_block_give(struct sim *sim, void *block, size_t size);
+void sim_blocks_free(struct sim *sim);
+void sim_large_pages(uint32_t nics); /* pages.c: before they are made */
 /* Turns a packet into the frame that it is on the wire. False: it has no wire form, or no memory. */
 bool sim_packet_to_frame(struct sim *sim, struct sim_packet *p);
 /* A frame's bytes that belong to this packet alone. */
@@ -75,25 +81,42 @@ void sim_packet_mark(struct sim *sim, struct sim_packet *p); /* congestion exper
 
 /* ---- stages (stage.c): what a cable does to packets, in one direction ------------------------------------------ */
 
+/* One cache line each, those of a link one behind the other, so that a hop of a packet is a walk over neighbours. */
 struct sim_stage {
     void (*in)(struct sim_stage *stage, struct sim_packet *p); /* takes the packet over */
-    struct sim_stage *next;
-    struct sim *sim;
     struct sim_link *link;
     struct sim_rng rng;
-    uint64_t a, b;          /* parameters: see the stage */
-    uint64_t free_at, last; /* queue, delay: ns */
-    bool bad;               /* loss: in a burst */
-};
+    uint64_t a, b; /* parameters: see the stage */
+    uint64_t at;   /* ns. queue: free from then on; delay: the last packet's */
+    bool bad;      /* loss: in a burst */
+} __attribute__((aligned(64)));
+enum { SIM_STAGES_MOST = 8 /* of a link */ };
 
-struct sim_stage *sim_stage_loss(struct sim *sim, uint64_t rate, uint64_t burst);
-struct sim_stage *sim_stage_corrupt(struct sim *sim, uint64_t rate);
-struct sim_stage *sim_stage_duplicate(struct sim *sim, uint64_t rate);
-struct sim_stage *sim_stage_queue(struct sim *sim, uint64_t rate, uint64_t limit, uint64_t ecn);
-struct sim_stage *sim_stage_delay(struct sim *sim, uint64_t delay, uint64_t jitter);
-struct sim_stage *sim_stage_reorder(struct sim *sim, uint64_t rate, uint64_t by);
-struct sim_stage *sim_stage_faults(struct sim *sim); /* fault.c: what `fault` lines ask of this cable */
-struct sim_stage *sim_stage_end(struct sim *sim);    /* gives the packet to the node at the cable's end, when it is time */
+static inline void sim_stage_forward(struct sim_stage *s, struct sim_packet *p)
+{
+    s[1].in(&s[1], p);
+}
+
+/* Each adds a stage behind the others of the link that is being made: sim_network_create has room for all. */
+void sim_stage_loss(struct sim_link *link, uint64_t rate, uint64_t burst);
+void sim_stage_corrupt(struct sim_link *link, uint64_t rate);
+void sim_stage_duplicate(struct sim_link *link, uint64_t rate);
+struct sim_stage *sim_stage_queue(struct sim_link *link, uint64_t rate, uint64_t limit, uint64_t ecn);
+void sim_stage_delay(struct sim_link *link, uint64_t delay, uint64_t jitter);
+void sim_stage_reorder(struct sim_link *link, uint64_t rate, uint64_t by);
+void sim_stage_faults(struct sim_link *link); /* fault.c: what `fault` lines ask of this cable */
+void sim_stage_end(struct sim_link *link);    /* gives the packet to the node at the cable's end, when it is time */
+struct sim_stage *sim_stage_add(struct sim_link *link, void (*in)(struct sim_stage *, struct sim_packet *));
+void sim_packet_arrive(void *packet, uint64_t unused); /* the event */
+static inline void sim_ask_for(const void *memory, size_t size)
+{
+    for (size_t i = 0; i < size; i += 64)
+        __builtin_prefetch((const uint8_t *)memory + i);
+}
+/* It will arrive: asks the cache for the packet (step 0), for what it leads to (1), and so on. */
+enum { SIM_EXPECTS = 4 };
+void sim_packet_expect(struct sim *sim, const struct sim_packet *p, unsigned step);
+void sim_host_expect(struct sim_host *host, const struct sim_conn *conn, uint32_t qpn, unsigned step); /* host.c; conn NULL: none */
 void sim_packet_corrupt(struct sim *sim, struct sim_packet *p, struct sim_rng *rng);
 void sim_packet_lose(struct sim *sim, struct sim_packet *p, enum sim_loss why);
 
@@ -106,10 +129,11 @@ struct sim_link { /* one direction of a cable */
     uint32_t from, to; /* host or switch number */
     struct sim_stage *first, *queue; /* queue: NULL without a rate */
     struct sim_fault_use *faults;
-};
+} __attribute__((aligned(64)));
 
 struct sim_switch {
     struct sim_link **out; /* to other switches; those to hosts: sim->down */
+    uint32_t *to;          /* their other ends */
     uint32_t ports;
 };
 
@@ -117,6 +141,7 @@ int sim_network_create(struct sim *sim, char *why);
 void sim_network_free(struct sim *sim);
 void sim_link_send(struct sim_link *link, struct sim_packet *p);
 void sim_link_deliver(struct sim_link *link, struct sim_packet *p); /* at the other end */
+struct sim_link *sim_link_way(const struct sim_link *link, const struct sim_packet *p); /* from there on */
 uint64_t sim_link_backlog(const struct sim_link *link);             /* bytes that wait */
 uint64_t sim_link_drained(const struct sim_link *link, uint64_t bytes); /* ns: when no more than that many will wait */
 bool sim_selects(const struct sim_selector *on, const struct sim_link *link);
@@ -159,24 +184,30 @@ struct sim_layout { /* of an end's memory; all offsets in bytes */
 };
 enum { SIM_GUARD = 64, SIM_WORDS = 8 };
 
+/* Bytes of the largest message of each kind that an end sends. */
+struct sim_needs {
+    uint32_t write, send, read, read_back;
+};
+
 struct sim_end {
     struct sim_host *host;
     struct sim_end *next;    /* free list */
     struct sim_conn *conn;   /* NULL: free */
     struct sim_end *peer;
     uint32_t qpn, number;
-    /* Rings; sized for the largest workload. */
+    /* Rings, one block of memory with `wr`; sized for the largest workload. */
     uint8_t *sq, *rq;
-    uint32_t *record;
+    uint32_t *record;        /* the host's */
     uint32_t pi, rq_pi;      /* running indices */
     /* Memory and what ought to be in it. */
     uint8_t *mem, *model;
-    size_t mem_room;
     struct sim_layout at;
+    struct sim_needs needs;
     uint32_t lkey, rkey;
     /* Requests are numbered; each is one basic block. Of those sent unreliably all are kept. */
     struct sim_wr *wr;
     uint64_t goal, posted, settled; /* [settled, posted) have had no CQE */
+    uint64_t drawn;          /* what all before are, and how long, is known */
     uint64_t certain;        /* all before have succeeded; [certain, settled) ended in errors */
     uint64_t met;            /* all before that use a receive have met it */
     uint64_t receives_used;  /* by those posted */
@@ -221,6 +252,7 @@ void sim_end_close(struct sim_end *end);
 void sim_end_post(struct sim_end *end);       /* as many requests as may be outstanding */
 struct sn_cqe64;
 void sim_end_completed(struct sim_end *end, const struct sn_cqe64 *cqe, bool receive); /* complete.c */
+void sim_end_plan(struct sim_end *end); /* op.c: what it will need, drawn in advance if it posts everything at once */
 void sim_end_draw(struct sim_end *end, struct sim_wr *wr); /* the next request: op.c */
 bool sim_op_receives(enum sim_op op);
 struct sim_wr *sim_end_wr(struct sim_end *end, uint64_t number);
@@ -232,7 +264,8 @@ uint64_t sim_end_address(const struct sim_end *end, uint32_t offset); /* as its 
 /* The model (model.c): what requests do to memory, and whether they did. */
 enum { SIM_NOISE = 32768 };
 int sim_model_create(struct sim *sim);
-int sim_model_open(struct sim_end *end);
+int sim_model_open(struct sim_end *end); /* both ends are planned */
+void sim_model_close(struct sim_end *end);
 void sim_model_apply(struct sim_end *end, const struct sim_wr *wr, uint64_t number); /* it has succeeded */
 void sim_model_receive(struct sim_end *end, const struct sim_wr *wr, uint64_t number); /* it has met its receive at `end` */
 void sim_model_check(struct sim_end *end); /* the connection is over */
@@ -257,6 +290,7 @@ struct sim_host {
     struct sim_packet *inbox, **inbox_last;
     struct sim_end *end, *free_end; /* made when needed */
     uint32_t ends, max_ends;
+    uint32_t *records;   /* two words an end: looked at together when the register that all share is rung */
     uint32_t *by_qpn, hash_mask; /* index of the end + 1 */
     struct sim_conn *waiting, **waiting_last;
     bool run_queued, drain_queued, blocked;
@@ -277,6 +311,7 @@ void sim_host_destroy(struct sim_host *host);
 void sim_host_receive(struct sim_host *host, struct sim_packet *p);
 void sim_host_run_soon(struct sim_host *host);
 void sim_host_run(struct sim_host *host);
+void sim_host_wake(void *host, uint64_t time); /* the event of its next timer */
 struct sim_end *sim_host_take_end(struct sim_host *host);
 void sim_host_give_end(struct sim_end *end);
 struct sim_end *sim_host_find_end(struct sim_host *host, uint32_t qpn);
@@ -308,7 +343,10 @@ struct sim {
     bool disorder;           /* cables may deliver twice, or not in order */
     uint64_t last_close; /* ns */
     uint64_t stages;     /* made: numbers their random streams */
+    struct sim_stage *stage; /* all of them, links in order */
+    size_t stage_count;
     struct sim_pool pool;
+    void *blocks[32];    /* by log2 of the size; each begins with a pointer to the next */
     uint8_t *noise; /* SIM_NOISE random bytes */
     struct sim_result r;
     uint64_t *latency;

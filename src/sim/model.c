@@ -18,23 +18,29 @@ static uint32_t area(uint32_t *at, uint64_t size, uint32_t *start)
     return (uint32_t)size;
 }
 
-static void lay_out(const struct sim *sim, const struct sim_workload *w, struct sim_layout *l)
+static uint32_t most(uint32_t a, uint32_t b)
 {
-    bool reads = w->mix[SIM_OP_READ] + w->mix[SIM_OP_READ_BACK] != 0;
-    bool receives = w->mix[SIM_OP_SEND] + w->mix[SIM_OP_SEND_IMM] != 0;
-    uint64_t slot = receives ? w->size_max : 0;
+    return a > b ? a : b;
+}
+
+static void lay_out(struct sim_end *end)
+{
+    const struct sim_needs *own = &end->needs, *peer = &end->peer->needs;
+    uint32_t results = end->goal < end->host->sim->depth ? (uint32_t)end->goal : end->host->sim->depth;
+    uint32_t target = most(peer->write, peer->read_back), result = most(own->read, own->read_back);
+    struct sim_layout *l = &end->at;
     uint32_t at = SIM_GUARD, hole;
 
-    l->tx_size = area(&at, w->size_max + 64, &l->tx);
+    l->tx_size = area(&at, most(most(own->write, own->send), peer->read) + 64, &l->tx);
     area(&at, SIM_GUARD, &hole);
     /* Room for WRITEs that overlap in part, where there is more than one. */
-    l->rx_size = area(&at, (w->messages == 1 ? 1 : 2) * w->size_max + 64, &l->rx);
+    l->rx_size = area(&at, (end->peer->goal <= 1 ? 1 : 2) * (uint64_t)target + 64, &l->rx);
     area(&at, 8 * SIM_WORDS, &l->words);
     area(&at, SIM_GUARD, &hole);
-    l->read_size = area(&at, reads ? w->size_max + 64 : 0, &l->read);
-    area(&at, 8ull * sim->depth, &l->results);
+    l->read_size = area(&at, result != 0 ? result + 64 : 0, &l->read);
+    area(&at, 8ull * results, &l->results);
     area(&at, SIM_GUARD, &hole);
-    l->recv_size = area(&at, slot * w->receives, &l->recv);
+    l->recv_size = area(&at, peer->send * end->conn->workload->receives, &l->recv);
     area(&at, SIM_GUARD, &hole);
     l->size = at;
 }
@@ -64,25 +70,24 @@ int sim_model_create(struct sim *sim)
     return 0;
 }
 
-/* Memory for the connection in hand. */
+/* Memory for the connection in hand. What the last one gave back is taken first, so that it is still in the cache. */
 int sim_model_open(struct sim_end *end)
 {
-    lay_out(end->host->sim, end->conn->workload, &end->at);
-    if (end->at.size > end->mem_room) {
-        free(end->mem);
-        free(end->model);
-        end->mem = aligned_alloc(64, end->at.size);
-        end->model = aligned_alloc(64, end->at.size);
-        end->mem_room = end->at.size;
-        if (end->mem == NULL || end->model == NULL) {
-            end->mem_room = 0;
-            return -ENOMEM;
-        }
-    }
+    lay_out(end);
+    end->mem = sim_block_take(end->host->sim, 2 * (size_t)end->at.size);
+    if (end->mem == NULL)
+        return -ENOMEM;
+    end->model = end->mem + end->at.size;
     fill(end->host->sim, &end->rng, end->mem, end->at.size);
     memcpy(end->model, end->mem, end->at.size);
     memcpy(end->peer->shadow, end->mem + end->at.words, sizeof(end->peer->shadow));
     return 0;
+}
+
+void sim_model_close(struct sim_end *end)
+{
+    sim_block_give(end->host->sim, end->mem, 2 * (size_t)end->at.size);
+    end->mem = end->model = NULL;
 }
 
 /* ---- what a request does ------------------------------------------------------------------------------------------- */

@@ -129,54 +129,47 @@ static struct sim_link_params params_of(const struct sim *sim, const struct sim_
     return p;
 }
 
-struct chain {
-    struct sim *sim;
-    struct sim_link *link;
-    struct sim_stage **last;
-};
-
-static void append(struct chain *chain, struct sim_stage *stage)
-{
-    if (stage == NULL)
-        return;
-    stage->link = chain->link;
-    *chain->last = stage;
-    chain->last = &stage->next;
-}
-
 /* First the wait for the cable, then what happens on it. */
 static int build_stages(struct sim *sim, struct sim_link *link)
 {
     struct sim_link_params p = params_of(sim, link);
-    struct chain chain = {.sim = sim, .link = link, .last = &link->first};
 
-    if (p.rate != 0) {
-        link->queue = sim_stage_queue(sim, p.rate, link->from_host ? 0 : p.queue, p.ecn);
-        append(&chain, link->queue);
-    }
+    if (p.rate != 0)
+        link->queue = sim_stage_queue(link, p.rate, link->from_host ? 0 : p.queue, p.ecn);
     if (p.delay != 0 || p.jitter != 0)
-        append(&chain, sim_stage_delay(sim, p.delay, p.jitter));
+        sim_stage_delay(link, p.delay, p.jitter);
     if (p.reorder != 0)
-        append(&chain, sim_stage_reorder(sim, p.reorder, p.reorder_by));
+        sim_stage_reorder(link, p.reorder, p.reorder_by);
     if (p.loss != 0)
-        append(&chain, sim_stage_loss(sim, p.loss, p.loss_burst));
+        sim_stage_loss(link, p.loss, p.loss_burst);
     if (p.corrupt != 0)
-        append(&chain, sim_stage_corrupt(sim, p.corrupt));
+        sim_stage_corrupt(link, p.corrupt);
     if (p.duplicate != 0)
-        append(&chain, sim_stage_duplicate(sim, p.duplicate));
+        sim_stage_duplicate(link, p.duplicate);
     if (sim_faults_attach(sim, link) != 0)
         return -ENOMEM;
     if (link->faults != NULL)
-        append(&chain, sim_stage_faults(sim));
-    append(&chain, sim_stage_end(sim));
-    return sim->error;
+        sim_stage_faults(link);
+    sim_stage_end(link);
+    return 0;
+}
+
+/* Cache lines of their own. */
+static void *lines(size_t count, size_t size)
+{
+    void *p = aligned_alloc(64, count * size + 64);
+
+    if (p != NULL)
+        memset(p, 0, count * size);
+    return p;
 }
 
 static int create_links(struct sim *sim, const struct plan *plan)
 {
     sim->links = 2 * plan->count;
-    sim->link = calloc(sim->links, sizeof(*sim->link));
-    if (sim->link == NULL)
+    sim->link = lines(sim->links, sizeof(*sim->link));
+    sim->stage = aligned_alloc(64, ((size_t)sim->links * SIM_STAGES_MOST + 1) * sizeof(*sim->stage));
+    if (sim->link == NULL || sim->stage == NULL)
         return -ENOMEM;
     for (uint32_t i = 0; i < sim->links; i++) {
         const struct sim_cable *c = &plan->cable[i / 2];
@@ -214,15 +207,17 @@ static int create_switches(struct sim *sim, uint32_t switches)
             sim->sw[sim->link[i].from].ports++;
     for (uint32_t i = 0; i < switches; i++) {
         sim->sw[i].out = calloc(sim->sw[i].ports + 1u, sizeof(*sim->sw[i].out));
-        if (sim->sw[i].out == NULL)
+        sim->sw[i].to = calloc(sim->sw[i].ports + 1u, sizeof(*sim->sw[i].to));
+        if (sim->sw[i].out == NULL || sim->sw[i].to == NULL)
             return -ENOMEM;
         sim->sw[i].ports = 0;
     }
     for (uint32_t i = 0; i < sim->links; i++) {
         struct sim_link *link = &sim->link[i];
-        if (is_core(link))
+        if (is_core(link)) {
+            sim->sw[link->from].to[sim->sw[link->from].ports] = link->to;
             sim->sw[link->from].out[sim->sw[link->from].ports++] = link;
-        else if (!link->from_host)
+        } else if (!link->from_host)
             sim->down[link->to] = link;
         else if (!link->to_host)
             sim->home[link->from] = link->to;
@@ -244,9 +239,9 @@ static void measure(struct sim *sim, uint32_t to, uint32_t *queue)
         const struct sim_switch *sw = &sim->sw[queue[head]];
         uint16_t next = (uint16_t)(distance[queue[head++]] + 1);
         for (uint32_t p = 0; p < sw->ports; p++)
-            if (distance[sw->out[p]->to] == NOWHERE) {
-                distance[sw->out[p]->to] = next;
-                queue[tail++] = sw->out[p]->to;
+            if (distance[sw->to[p]] == NOWHERE) {
+                distance[sw->to[p]] = next;
+                queue[tail++] = sw->to[p];
             }
     }
 }
@@ -278,25 +273,29 @@ static int check_ways(const struct sim *sim, char *why)
     return 0;
 }
 
-static struct sim_link *choose(struct sim *sim, uint32_t at, const struct sim_packet *p)
+struct sim_link *sim_link_way(const struct sim_link *link, const struct sim_packet *p)
 {
     enum { MOST = 64 };
-    const struct sim_switch *sw = &sim->sw[at];
-    uint32_t home = sim->home[p->target], equal = 0;
+    const struct sim *sim = link->sim;
+    const struct sim_switch *sw = &sim->sw[link->to];
+    uint32_t at = link->to, home = sim->home[p->target], equal = 0;
     const uint16_t *distance = sim->distance + (size_t)home * sim->sc.switches;
     uint64_t key = p->flow;
-    struct sim_link *way[MOST];
+    uint32_t way[MOST];
 
+    if (link->to_host)
+        return NULL;
     if (at == home)
         return sim->down[p->target];
-    for (uint32_t i = 0; i < sw->ports && equal < MOST; i++)
-        if (distance[sw->out[i]->to] + 1 == distance[at])
-            way[equal++] = sw->out[i];
+    for (uint32_t i = 0; i < sw->ports && equal < MOST; i++) {
+        way[equal] = i;
+        equal += distance[sw->to[i]] + 1 == distance[at];
+    }
     if (equal <= 1)
-        return equal == 0 ? NULL : way[0];
+        return equal == 0 ? NULL : sw->out[way[0]];
     if (sim->sc.spray)
         key += (uint64_t)p->ip_id << 32;
-    return way[(uint32_t)sim_mix(key + ((uint64_t)at << 48)) % equal];
+    return sw->out[way[(uint32_t)sim_mix(key + ((uint64_t)at << 48)) % equal]];
 }
 
 /* ---- packets --------------------------------------------------------------------------------------------------------- */
@@ -310,15 +309,11 @@ void sim_link_send(struct sim_link *link, struct sim_packet *p)
 void sim_link_deliver(struct sim_link *link, struct sim_packet *p)
 {
     struct sim *sim = link->sim;
-    struct sim_link *next;
 
-    if (link->to_host) {
+    if (link->to_host)
         sim_host_receive(&sim->host[link->to], p);
-        return;
-    }
-    next = choose(sim, link->to, p);
-    if (next != NULL)
-        sim_link_send(next, p);
+    else if (p->way != NULL)
+        sim_link_send(p->way, p);
     else
         sim_packet_lose(sim, p, SIM_LOST_FORMAT);
 }
@@ -353,16 +348,14 @@ int sim_network_create(struct sim *sim, char *why)
 
 void sim_network_free(struct sim *sim)
 {
-    for (uint32_t i = 0; sim->link != NULL && i < sim->links; i++) {
+    for (uint32_t i = 0; sim->link != NULL && i < sim->links; i++)
         sim_faults_detach(&sim->link[i]);
-        for (struct sim_stage *s = sim->link[i].first, *next; s != NULL; s = next) {
-            next = s->next;
-            free(s);
-        }
-    }
-    for (uint32_t i = 0; sim->sw != NULL && i < sim->sc.switches; i++)
+    for (uint32_t i = 0; sim->sw != NULL && i < sim->sc.switches; i++) {
         free(sim->sw[i].out);
+        free(sim->sw[i].to);
+    }
     free(sim->link);
+    free(sim->stage);
     free(sim->sw);
     free(sim->home);
     free(sim->down);

@@ -41,7 +41,6 @@ static void draw_atomic(struct sim_end *end, struct sim_wr *wr)
     unsigned word = (unsigned)sim_rng_below(&end->rng, SIM_WORDS);
     uint64_t *shadow = &end->shadow[word];
 
-    wr->length = 8;
     wr->local = end->at.results + 8 * (uint32_t)(end->posted & (end->host->sim->depth - 1));
     wr->remote = end->peer->at.words + 8 * word;
     wr->operand = wr->op == SIM_OP_SHARED_ADD ? 1 : sim_rng_next(&end->rng);
@@ -74,17 +73,56 @@ static void draw_places(struct sim_end *end, struct sim_wr *wr)
     }
 }
 
-void sim_end_draw(struct sim_end *end, struct sim_wr *wr)
+static void draw_kind(struct sim_end *end, struct sim_wr *wr)
 {
     const struct sim_workload *w = end->conn->workload;
 
-    *wr = (struct sim_wr){.op = draw_op(end), .fenced = end->fence_next, .posted_at = end->host->sim->now};
+    *wr = (struct sim_wr){.op = draw_op(end)};
+    wr->length = wr->op >= SIM_OP_FETCH_ADD ? 8 : (uint32_t)sim_rng_between(&end->rng, w->size_min, w->size_max);
+}
+
+static void need(struct sim_needs *n, enum sim_op op, uint32_t length)
+{
+    uint32_t *field = op <= SIM_OP_WRITE_IMM  ? &n->write
+                      : op <= SIM_OP_SEND_IMM ? &n->send
+                      : op == SIM_OP_READ     ? &n->read
+                                              : &n->read_back;
+
+    if (op < SIM_OP_FETCH_ADD && length > *field)
+        *field = length;
+}
+
+/*
+ * A connection of few requests gets the memory that these need: with many NICs what is filled and compared for nothing
+ * would cost more than the packets.
+ */
+void sim_end_plan(struct sim_end *end)
+{
+    const struct sim_workload *w = end->conn->workload;
+
+    end->drawn = end->goal <= w->depth ? end->goal : 0;
+    end->needs = (struct sim_needs){0};
+    for (uint64_t n = 0; n < end->drawn; n++) {
+        struct sim_wr *wr = sim_end_wr(end, n);
+        draw_kind(end, wr);
+        need(&end->needs, wr->op, wr->length);
+    }
+    for (unsigned op = 0; end->goal > w->depth && op < SIM_OPS; op++)
+        if (w->mix[op] != 0)
+            need(&end->needs, (enum sim_op)op, (uint32_t)w->size_max);
+}
+
+void sim_end_draw(struct sim_end *end, struct sim_wr *wr)
+{
+    if (end->posted >= end->drawn)
+        draw_kind(end, wr);
+    wr->fenced = end->fence_next;
+    wr->posted_at = end->host->sim->now;
     end->fence_next = wr->op == SIM_OP_READ_BACK;
     if (wr->op >= SIM_OP_FETCH_ADD) {
         draw_atomic(end, wr);
         return;
     }
-    wr->length = (uint32_t)sim_rng_between(&end->rng, w->size_min, w->size_max);
     draw_places(end, wr);
     if (wr->op == SIM_OP_WRITE_IMM || wr->op == SIM_OP_SEND_IMM)
         wr->imm = (uint32_t)sim_rng_next(&end->rng);

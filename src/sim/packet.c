@@ -104,6 +104,48 @@ void sim_pool_free(struct sim_pool *pool)
     }
 }
 
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
+
+static unsigned class_of(size_t size)
+{
+    unsigned log = SMALLEST;
+
+    while ((size_t)1 << log < size)
+        log++;
+    return log;
+}
+
+void *sim_block_take(struct sim *sim, size_t size)
+{
+    unsigned log = class_of(size);
+    void *block = sim->blocks[log];
+
+    if (block == NULL)
+        return aligned_alloc(64, (size_t)1 << log);
+    memcpy(&sim->blocks[log], block, sizeof(block));
+    return block;
+}
+
+void sim_block_give(struct sim *sim, void *block, size_t size)
+{
+    unsigned log = class_of(size);
+
+    if (block == NULL)
+        return;
+    memcpy(block, &sim->blocks[log], sizeof(block));
+    sim->blocks[log] = block;
+}
+
+void sim_blocks_free(struct sim *sim)
+{
+    for (unsigned log = 0; log < sizeof(sim->blocks) / sizeof(sim->blocks[0]); log++)
+        while (sim->blocks[log] != NULL) {
+            void *block = sim->blocks[log];
+            memcpy(&sim->blocks[log], block, sizeof(block));
+            free(block);
+        }
+}
+
 /* ---- forms ------------------------------------------------------------------------------------------------------ */
 
 void sim_packet_burst(const struct sim_packet *p, struct sn_burst *out)

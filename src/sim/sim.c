@@ -147,6 +147,7 @@ static int create_parts(struct sim *sim, char *why)
     if (ret != 0)
         return ret;
     snprintf(why, SIM_WHY_SIZE, "no memory for %u NICs", sim->sc.nics);
+    sim_large_pages(sim->sc.nics);
     sim->host = calloc(sim->sc.nics, sizeof(*sim->host));
     if (sim->host == NULL)
         return -ENOMEM;
@@ -195,10 +196,27 @@ void sim_capture(struct sim *sim, sim_capture_fn fn, void *arg, bool received)
 
 /* ---- the loop ------------------------------------------------------------------------------------------------------- */
 
+/* Distances, in events, at which the cache is asked for what an event will touch: first itself, then what that leads to. */
+static const uint8_t look_ahead[SIM_EXPECTS] = {SIM_HEAP_AHEAD - 1, 10, 6, 3};
+
+static void expect(struct sim *sim)
+{
+    for (unsigned step = 0; step < SIM_EXPECTS; step++) {
+        const struct sim_event *e = sim_heap_ahead(&sim->heap, look_ahead[step]);
+        if (e == NULL)
+            continue;
+        if (e->fire == sim_packet_arrive)
+            sim_packet_expect(sim, e->object, step);
+        else if (e->fire == sim_host_wake)
+            sim_host_expect(e->object, NULL, 0, step);
+    }
+}
+
 static void loop(struct sim *sim)
 {
     while (sim->heap.count != 0 && sim->error == 0) {
         struct sim_event event = sim_heap_pop(&sim->heap);
+        expect(sim);
         if (event.time > sim->sc.duration)
             break;
         sim->now = event.time;
@@ -320,6 +338,7 @@ void sim_destroy(struct sim *sim)
         sim_host_destroy(&sim->host[i]);
     sim_network_free(sim);
     sim_heap_free(&sim->heap);
+    sim_blocks_free(sim);
     sim_pool_free(&sim->pool);
     while (sim->all_conns != NULL) {
         struct sim_conn *conn = sim->all_conns;

@@ -7,26 +7,24 @@
 
 #include "sim/internal.h"
 
-static struct sim_stage *stage_new(struct sim *sim, void (*in)(struct sim_stage *, struct sim_packet *), uint64_t a,
-                                   uint64_t b)
+struct sim_stage *sim_stage_add(struct sim_link *link, void (*in)(struct sim_stage *, struct sim_packet *))
 {
-    struct sim_stage *s = calloc(1, sizeof(*s));
+    struct sim_stage *s = &link->sim->stage[link->sim->stage_count++];
 
-    if (s == NULL) {
-        sim->error = -ENOMEM;
-        return NULL;
-    }
-    s->in = in;
-    s->sim = sim;
-    s->a = a;
-    s->b = b;
-    s->rng = sim_rng_stream(sim->sc.seed, 0x100000000ull + sim->stages++);
+    *s = (struct sim_stage){.in = in, .link = link};
+    if (link->first == NULL)
+        link->first = s;
     return s;
 }
 
-static void forward(struct sim_stage *s, struct sim_packet *p)
+static struct sim_stage *add(struct sim_link *link, void (*in)(struct sim_stage *, struct sim_packet *), uint64_t a, uint64_t b)
 {
-    s->next->in(s->next, p);
+    struct sim_stage *s = sim_stage_add(link, in);
+
+    s->a = a;
+    s->b = b;
+    s->rng = sim_rng_stream(link->sim->sc.seed, 0x100000000ull + link->sim->stages++);
+    return s;
 }
 
 void sim_packet_lose(struct sim *sim, struct sim_packet *p, enum sim_loss why)
@@ -49,14 +47,14 @@ static void loss_in(struct sim_stage *s, struct sim_packet *p)
         s->bad = good == 0 || sim_rng_chance(&s->rng, (uint64_t)(((unsigned __int128)s->a << 32) / s->b / good));
     }
     if (s->bad)
-        sim_packet_lose(s->sim, p, SIM_LOST_LOSS);
+        sim_packet_lose(s->link->sim, p, SIM_LOST_LOSS);
     else
-        forward(s, p);
+        sim_stage_forward(s, p);
 }
 
-struct sim_stage *sim_stage_loss(struct sim *sim, uint64_t rate, uint64_t burst)
+void sim_stage_loss(struct sim_link *link, uint64_t rate, uint64_t burst)
 {
-    return stage_new(sim, loss_in, rate, burst);
+    (void)add(link, loss_in, rate, burst);
 }
 
 /* ---- corrupt: a = rate. Flipped bits in the frame; the invariant CRC has to find them ---------------------------- */
@@ -77,31 +75,31 @@ void sim_packet_corrupt(struct sim *sim, struct sim_packet *p, struct sim_rng *r
 static void corrupt_in(struct sim_stage *s, struct sim_packet *p)
 {
     if (sim_rng_chance(&s->rng, s->a))
-        sim_packet_corrupt(s->sim, p, &s->rng);
-    forward(s, p);
+        sim_packet_corrupt(s->link->sim, p, &s->rng);
+    sim_stage_forward(s, p);
 }
 
-struct sim_stage *sim_stage_corrupt(struct sim *sim, uint64_t rate)
+void sim_stage_corrupt(struct sim_link *link, uint64_t rate)
 {
-    return stage_new(sim, corrupt_in, rate, 0);
+    (void)add(link, corrupt_in, rate, 0);
 }
 
 /* ---- duplicate: a = rate ----------------------------------------------------------------------------------------- */
 
 static void duplicate_in(struct sim_stage *s, struct sim_packet *p)
 {
-    struct sim_packet *twin = sim_rng_chance(&s->rng, s->a) ? sim_packet_clone(s->sim, p) : NULL;
+    struct sim_packet *twin = sim_rng_chance(&s->rng, s->a) ? sim_packet_clone(s->link->sim, p) : NULL;
 
-    forward(s, p);
+    sim_stage_forward(s, p);
     if (twin != NULL) {
-        s->sim->r.duplicated++;
-        forward(s, twin);
+        s->link->sim->r.duplicated++;
+        sim_stage_forward(s, twin);
     }
 }
 
-struct sim_stage *sim_stage_duplicate(struct sim *sim, uint64_t rate)
+void sim_stage_duplicate(struct sim_link *link, uint64_t rate)
 {
-    return stage_new(sim, duplicate_in, rate, 0);
+    (void)add(link, duplicate_in, rate, 0);
 }
 
 /* ---- queue: a = bits a second, b = bytes that may wait (high half: from how many on packets are marked) ---------- */
@@ -114,31 +112,31 @@ static uint64_t time_of(uint64_t bytes, uint64_t rate)
 
 static uint64_t backlog(const struct sim_stage *s)
 {
-    uint64_t now = s->sim->now;
+    uint64_t now = s->link->sim->now;
 
-    return s->free_at <= now ? 0 : (uint64_t)((unsigned __int128)(s->free_at - now) * s->a / 8 / 1000000000u);
+    return s->at <= now ? 0 : (uint64_t)((unsigned __int128)(s->at - now) * s->a / 8 / 1000000000u);
 }
 
 static void queue_in(struct sim_stage *s, struct sim_packet *p)
 {
     uint64_t waiting = backlog(s), limit = (uint32_t)s->b, ecn = s->b >> 32;
-    uint64_t start = s->free_at > p->ready ? s->free_at : p->ready;
+    uint64_t start = s->at > p->ready ? s->at : p->ready;
 
     if (limit != 0 && waiting + p->wire_bytes > limit) {
-        sim_packet_lose(s->sim, p, SIM_LOST_QUEUE);
+        sim_packet_lose(s->link->sim, p, SIM_LOST_QUEUE);
         return;
     }
-    if (waiting + p->wire_bytes > s->sim->r.queue_peak && !s->link->from_host)
-        s->sim->r.queue_peak = waiting + p->wire_bytes;
+    if (waiting + p->wire_bytes > s->link->sim->r.queue_peak && !s->link->from_host)
+        s->link->sim->r.queue_peak = waiting + p->wire_bytes;
     if (ecn != 0 && waiting >= ecn)
-        sim_packet_mark(s->sim, p);
-    s->free_at = p->ready = start + time_of(p->wire_bytes, s->a);
-    forward(s, p);
+        sim_packet_mark(s->link->sim, p);
+    s->at = p->ready = start + time_of(p->wire_bytes, s->a);
+    sim_stage_forward(s, p);
 }
 
-struct sim_stage *sim_stage_queue(struct sim *sim, uint64_t rate, uint64_t limit, uint64_t ecn)
+struct sim_stage *sim_stage_queue(struct sim_link *link, uint64_t rate, uint64_t limit, uint64_t ecn)
 {
-    return stage_new(sim, queue_in, rate, ecn << 32 | (uint32_t)limit);
+    return add(link, queue_in, rate, ecn << 32 | (uint32_t)limit);
 }
 
 uint64_t sim_link_backlog(const struct sim_link *link)
@@ -150,9 +148,9 @@ uint64_t sim_link_drained(const struct sim_link *link, uint64_t bytes)
 {
     uint64_t lead = link->queue == NULL ? 0 : time_of(bytes, link->queue->a);
 
-    if (link->queue == NULL || link->queue->free_at <= link->sim->now + lead)
+    if (link->queue == NULL || link->queue->at <= link->sim->now + lead)
         return link->sim->now;
-    return link->queue->free_at - lead;
+    return link->queue->at - lead;
 }
 
 /* ---- delay: a = propagation, b = jitter, both ns. Order is kept ---------------------------------------------------- */
@@ -160,15 +158,15 @@ uint64_t sim_link_drained(const struct sim_link *link, uint64_t bytes)
 static void delay_in(struct sim_stage *s, struct sim_packet *p)
 {
     p->ready += s->a + (s->b == 0 ? 0 : sim_rng_below(&s->rng, s->b + 1));
-    if (p->ready < s->last)
-        p->ready = s->last;
-    s->last = p->ready;
-    forward(s, p);
+    if (p->ready < s->at)
+        p->ready = s->at;
+    s->at = p->ready;
+    sim_stage_forward(s, p);
 }
 
-struct sim_stage *sim_stage_delay(struct sim *sim, uint64_t delay, uint64_t jitter)
+void sim_stage_delay(struct sim_link *link, uint64_t delay, uint64_t jitter)
 {
-    return stage_new(sim, delay_in, delay, jitter);
+    (void)add(link, delay_in, delay, jitter);
 }
 
 /* ---- reorder: a = rate, b = ns. A packet is held back while others pass it ------------------------------------------ */
@@ -177,19 +175,19 @@ static void reorder_in(struct sim_stage *s, struct sim_packet *p)
 {
     if (sim_rng_chance(&s->rng, s->a)) {
         p->ready += 1 + sim_rng_below(&s->rng, s->b);
-        s->sim->r.reordered++;
+        s->link->sim->r.reordered++;
     }
-    forward(s, p);
+    sim_stage_forward(s, p);
 }
 
-struct sim_stage *sim_stage_reorder(struct sim *sim, uint64_t rate, uint64_t by)
+void sim_stage_reorder(struct sim_link *link, uint64_t rate, uint64_t by)
 {
-    return stage_new(sim, reorder_in, rate, by);
+    (void)add(link, reorder_in, rate, by);
 }
 
 /* ---- the end of the cable ------------------------------------------------------------------------------------------- */
 
-static void arrive(void *object, uint64_t arg)
+void sim_packet_arrive(void *object, uint64_t arg)
 {
     struct sim_packet *p = object;
 
@@ -197,13 +195,31 @@ static void arrive(void *object, uint64_t arg)
     sim_link_deliver(p->link, p);
 }
 
+/* The way is chosen now, so that whoever waits for the arrival knows what it will touch. */
 static void end_in(struct sim_stage *s, struct sim_packet *p)
 {
     p->link = s->link;
-    sim_at(s->sim, p->ready, arrive, p, 0);
+    p->way = sim_link_way(s->link, p);
+    sim_at(s->link->sim, p->ready, sim_packet_arrive, p, 0);
 }
 
-struct sim_stage *sim_stage_end(struct sim *sim)
+void sim_stage_end(struct sim_link *link)
 {
-    return stage_new(sim, end_in, 0, 0);
+    (void)add(link, end_in, 0, 0);
+}
+
+void sim_packet_expect(struct sim *sim, const struct sim_packet *p, unsigned step)
+{
+    if (step == 0) {
+        sim_ask_for(p, offsetof(struct sim_packet, header.iov));
+        return;
+    }
+    if (p->way != NULL) { /* a switch: the cable that it takes next */
+        if (step == 1)
+            __builtin_prefetch(p->way);
+        if (step == 2)
+            sim_ask_for(p->way->first, 4 * sizeof(*p->way->first));
+        return;
+    }
+    sim_host_expect(&sim->host[p->target], p->conn, p->header.dqpn, step);
 }

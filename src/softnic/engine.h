@@ -359,6 +359,7 @@ struct sn_port {
     uint64_t now_ns;    /* sampled at most once a turn */
     bool now_valid;
     uint32_t reg_slots; /* of all NICs */
+    uint32_t uar_count; /* of all NICs: when all are hot, nothing is cold */
     uint64_t effort;    /* ns that the last turn took, guessed */
     uint32_t keys_gone;  /* keys destroyed */
     uint64_t cold_found; /* doorbells found by the sweep */

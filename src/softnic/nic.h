@@ -354,6 +354,12 @@ struct sn_burst; /* wire/burst.h */
  */
 void sn_nic_receive(struct sn_nic *nic, const struct sn_burst *burst);
 
+/*
+ * A burst for this QP will soon be received, and the port then run: asks the cache for what that touches. Step 0 (the
+ * NIC and its port), some time later step 1 (the QP). For whoever drives so many NICs that they do not stay in the cache.
+ */
+void sn_nic_expect(const struct sn_nic *nic, uint32_t qpn, unsigned step);
+
 /* Wire for destinations outside this port. In-process destinations never reach it. NULL detaches. */
 void sn_port_attach_wire(struct sn_port *port, struct sn_wire *wire);
 

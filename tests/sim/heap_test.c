@@ -37,17 +37,21 @@ static void test_mixed(void **state)
 {
     struct sim_heap heap = {0};
     struct sim_rng rng = sim_rng_stream(8, 8);
-    uint64_t now = 0, in = 0, out = 0;
+    uint64_t now = 0, order = 0, in = 0, out = 0;
 
     (void)state;
-    while (out < 20000) { /* pushes into the future while it pops, as a simulation does */
-        while (heap.count < 100 && in < 20000) {
-            sim_heap_push(&heap, (struct sim_event){.time = now + sim_rng_below(&rng, 50)});
+    while (out < 200000) { /* pushes into the present and the future while it pops, as a simulation does */
+        uint64_t most = in % 1000 < 700 ? 100 : 10, far = in % 3 == 0 ? 1000 : 5;
+        while (heap.count < most && in < 200000) {
+            sim_heap_push(&heap, (struct sim_event){.time = now + sim_rng_below(&rng, far)});
             in++;
         }
+        const struct sim_event *ahead = sim_heap_ahead(&heap, 3), *next = sim_heap_ahead(&heap, 0);
+        assert_true(ahead == NULL || ahead->time >= next->time);
         struct sim_event e = sim_heap_pop(&heap);
-        assert_true(e.time >= now);
+        assert_true(out == 0 || e.time > now || (e.time == now && e.order > order));
         now = e.time;
+        order = e.order;
         out++;
     }
     assert_int_equal(heap.count, 0);

@@ -74,24 +74,27 @@ static void test_reported(void **state)
         }
 }
 
-/* The same for unreliable connections, whose checks are others. The last WRITE, so that no later one covers it. */
+/*
+ * The same for unreliable connections, whose checks are others. The last WRITE, so that no later one covers it, and of
+ * few: a wrong byte that another message had there passes, as it may have been the last to arrive.
+ */
 static void test_reported_unreliable(void **state)
 {
     static const struct {
         const char *plant, *what;
         unsigned nth;
-    } table[] = {{"modify", "differ from the model", 60}, {"stray", "a guard outside all regions", 5}, {"twice", "where", 5}};
+    } table[] = {{"modify", "differ from the model", 10}, {"stray", "a guard outside all regions", 5}, {"twice", "where", 5}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
         for (uint64_t seed = 1; seed <= 4; seed++) {
             struct sim_result r;
-            run_with("qp service=uc\nworkload pattern=pairs messages=60 size=2000..3000 depth=2\n", table[i].plant, table[i].nth,
+            run_with("qp service=uc\nworkload pattern=pairs messages=10 size=2000..3000 depth=2\n", table[i].plant, table[i].nth,
                      seed, &r);
             if (r.violations == 0 || !reports(&r, table[i].what))
                 fail_msg("seed %llu: '%s' was not reported (%llu violations, the first: %s)", (unsigned long long)seed,
                          table[i].plant, (unsigned long long)r.violations, r.violation[0]);
-            run_with("qp service=uc\nworkload pattern=pairs messages=60 size=2000..3000 depth=2\n", "none", 1, seed, &r);
+            run_with("qp service=uc\nworkload pattern=pairs messages=10 size=2000..3000 depth=2\n", "none", 1, seed, &r);
             assert_int_equal(r.violations, 0);
         }
 }

@@ -49,6 +49,29 @@ int sn_nic_create(struct sn_port *port, const struct sn_nic_config *config, stru
     return 0;
 }
 
+static void ask_for(const void *memory, size_t size)
+{
+    for (size_t i = 0; i < size; i += SN_CACHE_LINE)
+        __builtin_prefetch((const uint8_t *)memory + i);
+}
+
+void sn_nic_expect(const struct sn_nic *nic, uint32_t qpn, unsigned step)
+{
+    const struct sn_qp *qp;
+
+    if (step == 0) {
+        ask_for(nic->port, offsetof(struct sn_port, wheel.slot));
+        ask_for(&nic->port->wheel.tick, sizeof(*nic->port) - offsetof(struct sn_port, wheel.tick));
+        ask_for(nic, sizeof(*nic));
+        return;
+    }
+    qp = sn_qp_find(nic, qpn);
+    if (qp != NULL) {
+        ask_for(qp, offsetof(struct sn_qp, header.va));
+        ask_for(&qp->attr, sizeof(*qp) - offsetof(struct sn_qp, attr));
+    }
+}
+
 struct sn_port *sn_nic_port(struct sn_nic *nic)
 {
     return nic->port;

@@ -232,10 +232,10 @@ static unsigned turn(struct sn_port *port)
         work += sn_xfer_poll(port);
     rung = look_hot(port);
     /* Work holds up the sweep, so the slice grows with it: all registers are seen in SWEEP_NS, whatever the others do. */
-    if (rung == 0 && port->effort == 0)
-        rung += look_cold(port, SLICE_IDLE);
-    else
-        rung += look_cold(port, SLICE_BUSY + port->reg_slots * port->effort / SWEEP_NS);
+    if (port->hot_count != port->uar_count) { /* else all have been looked at */
+        bool idle = rung == 0 && port->effort == 0;
+        rung += look_cold(port, idle ? SLICE_IDLE : SLICE_BUSY + port->reg_slots * port->effort / SWEEP_NS);
+    }
     port->effort = 0;
     if (port->active_count != 0 || port->inproc.tail != 0 || port->ack_first != NULL)
         work += run_active(port);

@@ -68,6 +68,7 @@ int sn_uar_alloc(struct sn_nic *nic, struct sn_uar *out)
     }
     uar->nic = nic;
     uar->refs = 1;
+    nic->port->uar_count++;
     for (int k = 0; k < 2; k++) {
         uint32_t slot = slot_of(uar->index - 1, (enum sn_reg_kind)k);
         uar->reg[k] = nic->regs + (size_t)slot * 64;
@@ -110,6 +111,7 @@ void sn_uar_put(struct sn_uar_object *uar)
     if (--uar->refs != 0)
         return;
     sn_uar_cool(uar);
+    uar->nic->port->uar_count--;
     sn_table_remove(&uar->nic->uars, uar->index);
     free(uar);
 }
@@ -232,6 +234,8 @@ unsigned sn_uar_look(struct sn_uar_object *uar)
 
     for (int kind = 0; kind < 2; kind++) {
         uint64_t value;
+        if (kind == SN_REG_DBRLESS && uar->nic->dbrless_users == 0)
+            continue; /* nobody is to ring it: its cache line stays untouched */
         if (sn_load_relaxed64(uar->reg[kind]) == 0)
             continue;
         value = sn_take_register(uar->reg[kind]);
