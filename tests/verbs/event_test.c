@@ -37,11 +37,13 @@ static void send_from(struct side *s, unsigned flags)
 }
 
 /* One message from side 0 to side 1, through to the sender's completion; the receiver's stays where it is. */
-static void message(struct pair *p, unsigned flags)
+static uint64_t message(struct pair *p, unsigned flags)
 {
-    pair_post_recv(&p->side[1], 1, 4096, 64);
+    static uint64_t count;
+    pair_post_recv(&p->side[1], ++count, 4096, 64);
     send_from(&p->side[0], flags);
     assert_int_equal(pair_wait(&p->side[0], p->side[0].scq, false).status, IBV_WC_SUCCESS);
+    return count;
 }
 
 static void expect_event(struct side *s)
@@ -85,6 +87,17 @@ static void requests_and_events(void **state)
     assert_int_equal(ibv_req_notify_cq(b->rcq, 0), 0); /* before it is read: an event tells of something new */
     expect_no_event(b);
     message(&p, 0);
+    message(&p, 0);
+    expect_event(b);
+    assert_int_equal(ibv_req_notify_cq(b->rcq, 0), 0); /* that event stands for both messages */
+    expect_no_event(b);
+    uint64_t last = message(&p, 0);
+    expect_event(b);
+    assert_true(pair_poll(b, b->rcq, false, &t)); /* what it was about has been read, and others not: those are told */
+    while (t.wr_id != last)
+        assert_true(pair_poll(b, b->rcq, false, &t));
+    message(&p, 0);
+    assert_int_equal(ibv_req_notify_cq(b->rcq, 0), 0);
     expect_event(b);
     message(&p, 0); /* one request, one event */
     expect_no_event(b);
@@ -97,7 +110,7 @@ static void requests_and_events(void **state)
     expect_event(b);
     message(&p, 0);
     expect_no_event(b);
-    softnic_ibv_ack_cq_events(b->rcq, 3);
+    softnic_ibv_ack_cq_events(b->rcq, 5);
     assert_int_equal(softnic_ibv_destroy_comp_channel(b->channel), EBUSY); /* a CQ reports to it */
     pair_close(&p);
 }

@@ -198,14 +198,29 @@ void sn_cq_unask(struct sn_nic *nic, uint32_t cqn)
         sn_store_release32((uint8_t *)cq->attr.record.addr + SN_CQ_DBR_ARM, none);
 }
 
+/*
+ * Has the program not yet read what the last event was about? Then it makes its request first, and will read all that is
+ * there: that event stands for everything that has come until now.
+ */
+static bool event_is_unread(const struct sn_cq *cq, uint32_t word)
+{
+    uint32_t unread = (cq->notified - word) & 0xffffffu;
+
+    return unread != 0 && unread < 1u << 23;
+}
+
 int sn_cq_look_arm(struct sn_nic *nic, uint32_t cqn)
 {
     struct sn_cq *cq = sn_cq_find(nic, cqn);
+    uint32_t word;
 
     if (cq == NULL)
         return sn_fail(-ENOENT, "arm a CQ", "cq", cqn, "no such CQ", cqn);
-    if (cq->arms)
-        (void)sn_cq_check_arm(cq);
+    if (!cq->arms)
+        return 0;
+    if (load_arm(cq, &word) && ((word >> 28) & 3) != cq->fired && event_is_unread(cq, word))
+        cq->notified = cq->producer;
+    (void)sn_cq_check_arm(cq);
     return 0;
 }
 
