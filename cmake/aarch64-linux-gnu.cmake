@@ -17,9 +17,10 @@ set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 set(ENV{PKG_CONFIG_SYSROOT_DIR} "${GDAKI_SYSROOT}")
 set(ENV{PKG_CONFIG_LIBDIR} "${GDAKI_SYSROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:${GDAKI_SYSROOT}/usr/share/pkgconfig")
-set(CMAKE_EXE_LINKER_FLAGS_INIT "-Wl,-rpath-link,${GDAKI_SYSROOT}/usr/lib/aarch64-linux-gnu")
-set(CMAKE_SHARED_LINKER_FLAGS_INIT "-Wl,-rpath-link,${GDAKI_SYSROOT}/usr/lib/aarch64-linux-gnu")
+# RPATH, not RUNPATH: it holds for the libraries' own needs, too. No LD_LIBRARY_PATH for the emulator: tests set theirs.
+set(rpath "-Wl,--disable-new-dtags,-rpath,${GDAKI_SYSROOT}/usr/lib/aarch64-linux-gnu")
+set(CMAKE_EXE_LINKER_FLAGS_INIT "${rpath}")
+set(CMAKE_SHARED_LINKER_FLAGS_INIT "${rpath}")
 
 find_program(GDAKI_QEMU NAMES qemu-aarch64-static qemu-aarch64 REQUIRED)
-set(CMAKE_CROSSCOMPILING_EMULATOR
-    "${GDAKI_QEMU};-L;/usr/aarch64-linux-gnu;-E;LD_LIBRARY_PATH=${GDAKI_SYSROOT}/usr/lib/aarch64-linux-gnu")
+set(CMAKE_CROSSCOMPILING_EMULATOR "${GDAKI_QEMU};-L;/usr/aarch64-linux-gnu")

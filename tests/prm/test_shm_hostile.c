@@ -259,6 +259,10 @@ static void lies_do_no_harm(void **state)
 static void too_many_descriptors(void **state)
 {
     (void)state;
+#ifdef GDAKI_EMULATED
+    printf("SKIP: the emulator takes descriptors that the program has no room for, and keeps them\n");
+    skip();
+#endif
     struct setup s;
     open_setup(&s);
     still_works(&s);
