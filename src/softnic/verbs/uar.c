@@ -141,7 +141,8 @@ bool sv_uar_touches(const struct sv_context *ctx, const void *from, size_t size)
     uintptr_t at = (uintptr_t)from;
     for (const struct sv_object *o = ctx->objects[SV_UAR]; o; o = o->next) {
         const struct sv_uar *uar = sv_container((void *)(uintptr_t)o, struct sv_uar, object);
-        if (touches(at, size, uar->mapping, (size_t)sysconf(_SC_PAGESIZE)) || touches(at, size, uar->dv.reg_addr, 64) ||
+        if (touches(at, size, uar->mapping, 2 * (size_t)sysconf(_SC_PAGESIZE)) ||
+            touches(at, size, uar->dv.reg_addr, 64) ||
             touches(at, size, (const uint8_t *)uar->dv.base_addr + DBRLESS_OFFSET, 64))
             return true;
     }
