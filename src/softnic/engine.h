@@ -115,6 +115,7 @@ struct sn_uar_object {
     bool freed, hot;
     uint32_t idle_turns; /* since the last doorbell, while hot */
     void *reg[2];    /* by enum sn_reg_kind */
+    uint64_t *other; /* sn_uar_use_both: what else is rung for its queues; NULL: nothing */
     struct sn_qp *qps;       /* by qp->uar_next */
 };
 
@@ -335,6 +336,7 @@ struct sn_nic {
     uint32_t reg_slots; /* in use, from 0 */
     uint32_t cursor;    /* cold sweep */
     uint32_t dbrless_users; /* QPs without a send record */
+    bool uses_both;         /* some UAR has an `other` */
     struct sn_counters counters;
 };
 

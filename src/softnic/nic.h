@@ -130,6 +130,11 @@ struct sn_uar {
 };
 
 int sn_uar_alloc(struct sn_nic *nic, struct sn_uar *out);
+/*
+ * Its queues may also be rung at reg ^ 0x100: clients that know the two BlueFlame buffers of a ConnectX's register take turns.
+ * The other address may be another UAR's register, which goes on working.
+ */
+int sn_uar_use_both(struct sn_nic *nic, uint32_t index);
 int sn_uar_free(struct sn_nic *nic, uint32_t index); /* legal while queues use it: they keep it alive */
 
 /* ---- completion queues ----------------------------------------------------------------------------------------- */

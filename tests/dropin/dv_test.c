@@ -336,6 +336,93 @@ static void commands_on_verbs_objects(void **state)
     rig_close(&r);
 }
 
+/* ---- verbs queues that are driven directly ------------------------------------------------------------------------- */
+
+static void connect_to_itself(struct rig *r, struct ibv_qp *qp)
+{
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
+    assert_int_equal(softnic_ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+                     0);
+    a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR,
+                             .path_mtu = IBV_MTU_4096,
+                             .dest_qp_num = qp->qp_num,
+                             .ah_attr = {.is_global = 1, .port_num = 1, .grh = {.hop_limit = 64}}};
+    assert_int_equal(softnic_ibv_query_gid(r->context, 1, 0, &a.ah_attr.grh.dgid), 0);
+    assert_int_equal(softnic_ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                                                       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
+                     0);
+    a = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS, .timeout = 18, .retry_cnt = 7, .rnr_retry = 7};
+    assert_int_equal(softnic_ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                                                       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC),
+                     0);
+}
+
+struct direct {
+    struct ibv_qp *qp;
+    struct mlx5dv_qp dv;
+    uint8_t *reg;
+    uint32_t index;
+};
+
+/* One RDMA WRITE of 8 bytes, as a client of mlx5dv builds it; the register's two buffers take turns, as in UCX. */
+static void post_directly(struct direct *d, const struct rig *r, uint64_t to, uint64_t from)
+{
+    uint8_t *wqe = (uint8_t *)d->dv.sq.buf + (d->index & (d->dv.sq.wqe_cnt - 1)) * 64;
+    struct {
+        uint32_t op, qpn_ds, flags, imm, remote[2], rkey, reserved, bytes, lkey, local[2];
+    } w = {.op = htobe32(d->index << 8 | RIG_WRITE), .qpn_ds = htobe32(d->qp->qp_num << 8 | 3), .flags = htobe32(8),
+           .remote = {htobe32((uint32_t)(to >> 32)), htobe32((uint32_t)to)}, .rkey = htobe32(r->mr->rkey),
+           .bytes = htobe32(8), .lkey = htobe32(r->mr->lkey),
+           .local = {htobe32((uint32_t)(from >> 32)), htobe32((uint32_t)from)}};
+    uint64_t bell;
+    memcpy(wqe, &w, sizeof(w));
+    memcpy(&bell, wqe, 8);
+    d->index++;
+    __atomic_store_n(&d->dv.dbrec[1], htobe32(d->index & 0xffff), __ATOMIC_RELEASE);
+    __atomic_store_n((uint64_t *)(void *)d->reg, bell, __ATOMIC_RELEASE);
+    d->reg = (uint8_t *)((uintptr_t)d->reg ^ 0x100);
+}
+
+static void both_buffers_of_a_register(void **state)
+{
+    (void)state;
+    enum { QPS = 11, ROUNDS = 9 };
+    struct rig r;
+    struct direct d[QPS];
+    rig_open(&r, 0);
+    struct ibv_cq *cq = softnic_ibv_create_cq(r.context, 64, NULL, NULL, 0);
+    for (int i = 0; i < QPS; i++) {
+        struct ibv_qp_init_attr qa = small(cq);
+        d[i] = (struct direct){.qp = softnic_ibv_create_qp(r.pd, &qa)};
+        assert_non_null(d[i].qp);
+        struct mlx5dv_obj obj = {.qp = {d[i].qp, &d[i].dv}};
+        assert_int_equal(softnic_mlx5dv_init_obj(&obj, MLX5DV_OBJ_QP), 0);
+        d[i].reg = d[i].dv.bf.reg;
+        connect_to_itself(&r, d[i].qp);
+    }
+    uint64_t *data = (uint64_t *)(void *)r.data;
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < QPS; i++) { /* each over what another one may just have stored */
+            data[i] = (uint64_t)round << 32 | (uint64_t)i;
+            post_directly(&d[i], &r, (uintptr_t)&data[1024 + i], (uintptr_t)&data[i]);
+        }
+        for (int got = 0; got < QPS;) {
+            struct ibv_wc wc;
+            int n = ibv_poll_cq(cq, 1, &wc); /* the CPU path reads what direct posting completed */
+            assert_true(n >= 0);
+            if (n == 1)
+                assert_int_equal(wc.status, IBV_WC_SUCCESS);
+            got += n;
+        }
+        for (int i = 0; i < QPS; i++)
+            assert_int_equal(data[1024 + i], data[i]);
+    }
+    for (int i = 0; i < QPS; i++)
+        assert_int_equal(softnic_ibv_destroy_qp(d[i].qp), 0);
+    assert_int_equal(softnic_ibv_destroy_cq(cq), 0);
+    rig_close(&r);
+}
+
 static void what_the_device_says(void **state)
 {
     (void)state;
@@ -368,6 +455,7 @@ int main(void)
         cmocka_unit_test(dc_objects),
         cmocka_unit_test(dci_in_a_ring),
         cmocka_unit_test(commands_on_verbs_objects),
+        cmocka_unit_test(both_buffers_of_a_register),
         cmocka_unit_test(what_the_device_says),
     };
     setenv("SOFTNIC_WIRE", "none", 1);

@@ -20,8 +20,14 @@ static void *arm_pointer = arm_page;
 static int init_qp(struct ibv_qp *in, struct mlx5dv_qp *out)
 {
     struct sv_qp *qp = sv_qp_of(in);
-    if (!sv_context_usable(qp->context, "mlx5dv_init_obj"))
+    struct sv_context *ctx = qp->context;
+    if (!sv_context_usable(ctx, "mlx5dv_init_obj"))
         return errno;
+    if (qp->uar) { /* UCX moves on to reg ^ 0x100 after each doorbell, whatever the size says */
+        sn_port_lock(ctx->port);
+        sn_uar_use_both(ctx->nic, qp->uar->uar.index);
+        sn_port_unlock(ctx->port);
+    }
     out->dbrec = (__be32 *)qp->dbr;
     out->sq.buf = qp->sq.ring;
     out->sq.wqe_cnt = qp->sq.slots;

@@ -14,6 +14,8 @@
 #include "softnic/exec/state.h"
 #include "softnic/fault/inject.h"
 
+enum { OTHER_REGISTER = 0x100 }; /* bytes between the two BlueFlame buffers of a ConnectX; 4 registers of ours */
+
 static uint32_t slot_of(uint32_t n, enum sn_reg_kind kind)
 {
     return (n / 8) * 16 + (kind == SN_REG_PLAIN ? 8 : 0) + n % 8;
@@ -22,7 +24,15 @@ static uint32_t slot_of(uint32_t n, enum sn_reg_kind kind)
 /* UARs are numbered from 1; the first one has registers 0 and 8. */
 struct sn_uar_object *sn_uar_of_slot(struct sn_nic *nic, uint32_t slot)
 {
-    return sn_table_get(&nic->uars, (slot / 16) * 8 + slot % 8 + 1);
+    uint32_t n = (slot / 16) * 8 + slot % 8;
+    struct sn_uar_object *uar = sn_table_get(&nic->uars, n + 1);
+
+    if (uar == NULL && nic->uses_both && (slot & 8) != 0) { /* nobody's own, but the other one of somebody's? */
+        uar = sn_table_get(&nic->uars, (n ^ OTHER_REGISTER / 64) + 1);
+        if (uar != NULL && uar->other == NULL)
+            uar = NULL;
+    }
+    return uar;
 }
 
 static int map_region(struct sn_nic *nic)
@@ -83,6 +93,23 @@ int sn_uar_alloc(struct sn_nic *nic, struct sn_uar *out)
                            .dbrless = uar->reg[SN_REG_DBRLESS],
                            .fd = nic->regs_fd,
                            .offset = (size_t)((uint8_t *)uar->reg[SN_REG_DBRLESS] - nic->regs)};
+    return 0;
+}
+
+/* The UAR whose plain register lies at the other address, or NULL. */
+static struct sn_uar_object *partner(const struct sn_uar_object *uar)
+{
+    return sn_table_get(&uar->nic->uars, ((uar->index - 1) ^ OTHER_REGISTER / 64) + 1);
+}
+
+int sn_uar_use_both(struct sn_nic *nic, uint32_t index)
+{
+    struct sn_uar_object *uar = sn_table_get(&nic->uars, index);
+
+    if (uar == NULL || uar->freed)
+        return sn_fail(-ENOENT, "use both registers of a UAR", "uar", index, "no such UAR", index);
+    uar->other = (uint64_t *)((uintptr_t)uar->reg[SN_REG_PLAIN] ^ OTHER_REGISTER);
+    nic->uses_both = true;
     return 0;
 }
 
@@ -186,7 +213,7 @@ static void hint(struct sn_uar_object *uar, enum sn_reg_kind kind, uint64_t valu
     if (!sn_doorbell_parse(value, &db))
         return; /* QPN 0 */
     qp = sn_qp_find(uar->nic, db.qpn);
-    if (qp == NULL || qp->uar != uar || qp->attr.no_sq)
+    if (qp == NULL || qp->attr.no_sq || (qp->uar != uar && !(qp->uar->other != NULL && partner(qp->uar) == uar)))
         return;
     if (qp->attr.no_send_record != (kind == SN_REG_DBRLESS))
         return;
@@ -204,15 +231,8 @@ static void hint(struct sn_uar_object *uar, enum sn_reg_kind kind, uint64_t valu
     ring(qp);
 }
 
-/*
- * One value names one queue, but may have been stored over another's: so after any doorbell the record of every queue on
- * the register is looked at.
- */
-void sn_uar_rung(struct sn_uar_object *uar, enum sn_reg_kind kind, uint64_t value)
+static void look_at_records(struct sn_uar_object *uar)
 {
-    hint(uar, kind, value);
-    if (kind == SN_REG_DBRLESS)
-        return;
     for (struct sn_qp *qp = uar->qps; qp != NULL; qp = qp->uar_next) {
         if (qp->sq.doorbell)
             continue; /* will be looked at anyway, after what its hint announced */
@@ -224,6 +244,35 @@ void sn_uar_rung(struct sn_uar_object *uar, enum sn_reg_kind kind, uint64_t valu
             ring(qp);
         }
     }
+}
+
+/*
+ * One value names one queue, but may have been stored over another's: so after any doorbell the record of every queue on
+ * the register is looked at.
+ */
+void sn_uar_rung(struct sn_uar_object *uar, enum sn_reg_kind kind, uint64_t value)
+{
+    hint(uar, kind, value);
+    if (kind == SN_REG_DBRLESS)
+        return;
+    look_at_records(uar);
+    struct sn_uar_object *other = uar->nic->uses_both ? partner(uar) : NULL;
+    if (other != NULL && (other->other != NULL || uar->other != NULL))
+        look_at_records(other);
+}
+
+/* The value at a UAR's other address; the partner's own, if there is one. */
+static unsigned look_at_other(struct sn_uar_object *uar)
+{
+    const struct sn_port *port = uar->nic->port;
+    uint64_t value = sn_load_relaxed64(uar->other) == 0 ? 0 : sn_take_register(uar->other);
+
+    if (value == 0)
+        return 0;
+    struct sn_uar_object *other = partner(uar), *rung = other != NULL ? other : uar;
+    if (port->faults == NULL || !sn_faults_doorbell(port->faults, rung, SN_REG_PLAIN, value))
+        sn_uar_rung(rung, SN_REG_PLAIN, value);
+    return 1;
 }
 
 /* Takes what the two registers hold. */
@@ -245,6 +294,8 @@ unsigned sn_uar_look(struct sn_uar_object *uar)
         if (port->faults == NULL || !sn_faults_doorbell(port->faults, uar, kind, value))
             sn_uar_rung(uar, (enum sn_reg_kind)kind, value);
     }
+    if (uar->other != NULL)
+        taken += look_at_other(uar);
     if (taken != 0)
         heat(uar);
     else
@@ -261,5 +312,11 @@ void sn_uar_forget(struct sn_uar_object *uar, uint32_t qpn)
         if (sn_doorbell_parse(value, &db) && db.qpn == qpn)
             __atomic_compare_exchange_n((uint64_t *)uar->reg[kind], &value, (uint64_t)0, 0, __ATOMIC_ACQUIRE,
                                         __ATOMIC_RELAXED);
+    }
+    if (uar->other != NULL) {
+        struct sn_doorbell db;
+        uint64_t value = sn_load_relaxed64(uar->other);
+        if (sn_doorbell_parse(value, &db) && db.qpn == qpn)
+            __atomic_compare_exchange_n(uar->other, &value, (uint64_t)0, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
     }
 }
