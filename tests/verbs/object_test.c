@@ -52,7 +52,8 @@ static void test_limits(void **state)
         {{1, (uint32_t)d.max_qp_wr, 1, 1, 0}, true},     {{1, (uint32_t)d.max_qp_wr + 1, 1, 1, 0}, false},
         {{1, 1, (uint32_t)d.max_sge, 1, 0}, true},       {{1, 1, (uint32_t)d.max_sge + 1, 1, 0}, false},
         {{1, 1, 1, (uint32_t)d.max_sge, 0}, true},       {{1, 1, 1, (uint32_t)d.max_sge + 1, 0}, false},
-        {{1, 1, 1, 1, 100000}, false},                   {{UINT32_MAX, 1, UINT32_MAX, 1, 0}, false},
+        {{1, 1, 1, 1, 956}, true},
+        {{1, 1, 1, 1, 957}, false},                   {{UINT32_MAX, 1, UINT32_MAX, 1, 0}, false},
         {{1, UINT32_MAX, 1, UINT32_MAX, UINT32_MAX}, false},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

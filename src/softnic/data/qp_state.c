@@ -125,7 +125,7 @@ static int check_values(const struct sv_qp *qp, const struct ibv_qp_attr *a, int
     } fields[] = {
         {IBV_QP_PORT, "port_num", a->port_num, 1, 1},
         {IBV_QP_PKEY_INDEX, "pkey_index", a->pkey_index, 0, 0},
-        {IBV_QP_PATH_MTU, "path_mtu", (unsigned)a->path_mtu, IBV_MTU_256, IBV_MTU_4096},
+        {IBV_QP_PATH_MTU, "path_mtu", (unsigned)a->path_mtu, IBV_MTU_256, qp->context->device->path_mtu},
         {IBV_QP_TIMEOUT, "timeout", a->timeout, 0, 31},
         {IBV_QP_RETRY_CNT, "retry_cnt", a->retry_cnt, 0, 7},
         {IBV_QP_RNR_RETRY, "rnr_retry", a->rnr_retry, 0, 7},
