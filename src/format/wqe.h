@@ -31,7 +31,9 @@ enum sn_opcode {
     SN_OPCODE_ATOMIC_FA = 0x12,
     SN_OPCODE_ATOMIC_MASKED_CS = 0x14,
     SN_OPCODE_ATOMIC_MASKED_FA = 0x15,
+    SN_OPCODE_LOCAL_INVAL = 0x1b, /* the key in the immediate's place */
     SN_OPCODE_DUMP = 0x23,
+    SN_OPCODE_UMR = 0x25,
 };
 
 /* opmod of the masked atomics: log2 of the operand's size, with bit 3 set for the extended form. */
@@ -68,6 +70,64 @@ struct SN_MAY_ALIAS sn_raddr_seg {
     sn_be32 rkey;
     uint32_t reserved;
 };
+
+/*
+ * User-mode memory registration: control segment with the key in the immediate's place, this (three segments), the key's
+ * context (four), and what it is to stand for, inline, padded to four segments.
+ */
+struct SN_MAY_ALIAS sn_umr_ctrl_seg {
+    uint8_t flags; /* SN_UMR_* */
+    uint8_t rsvd0[3];
+    sn_be16 klm_octowords; /* entries that follow, padded */
+    sn_be16 translation_offset;
+    sn_be64 mkey_mask; /* SN_UMR_MASK_*: what of the context is taken */
+    uint8_t rsvd16[32];
+};
+#define SN_UMR_INLINE     (1u << 7)
+#define SN_UMR_CHECK_FREE (1u << 5)
+#define SN_UMR_CHECK_QPN  (1u << 3)
+enum {
+    SN_UMR_MASK_LEN = 1 << 0,
+    SN_UMR_MASK_START_ADDR = 1 << 6,
+    SN_UMR_MASK_MKEY = 1 << 13,
+    SN_UMR_MASK_QPN = 1 << 14,
+    SN_UMR_MASK_LOCAL_WRITE = 1 << 18,
+    SN_UMR_MASK_REMOTE_READ = 1 << 19,
+    SN_UMR_MASK_REMOTE_WRITE = 1 << 20,
+    SN_UMR_MASK_ATOMIC = 1 << 21,
+    SN_UMR_MASK_FREE = 1 << 29,
+    SN_UMR_MASK_BIND = SN_UMR_MASK_LEN | SN_UMR_MASK_START_ADDR | SN_UMR_MASK_MKEY | SN_UMR_MASK_QPN | SN_UMR_MASK_REMOTE_READ |
+                       SN_UMR_MASK_REMOTE_WRITE | SN_UMR_MASK_ATOMIC | SN_UMR_MASK_FREE,
+};
+
+struct SN_MAY_ALIAS sn_mkey_seg {
+    uint8_t free; /* SN_MKEY_FREE: it stands for nothing */
+    uint8_t rsvd1;
+    uint8_t access; /* SN_MKEY_* */
+    uint8_t sf;
+    sn_be32 qpn_mkey; /* 31..8 queue pair that may be asked through it, SN_MKEY_ANY_QP: any; 7..0 the key's low bits */
+    sn_be32 rsvd8;
+    sn_be32 flags_pd;
+    sn_be64 start_addr, len;
+    sn_be32 bsf_octowords;
+    sn_be32 rsvd36[4];
+    sn_be32 translation_octowords;
+    uint8_t rsvd56[3];
+    uint8_t log_page_size;
+    sn_be32 rsvd60;
+};
+#define SN_MKEY_FREE         (1u << 6)
+#define SN_MKEY_ATOMIC       (1u << 6)
+#define SN_MKEY_REMOTE_WRITE (1u << 5)
+#define SN_MKEY_REMOTE_READ  (1u << 4)
+#define SN_MKEY_ANY_QP       0xffffffu
+
+struct SN_MAY_ALIAS sn_klm_seg { /* the layout of a data segment */
+    sn_be32 byte_count;
+    sn_be32 mkey;
+    sn_be64 address;
+};
+enum { SN_UMR_DS = 12 /* segments of a UMR with one inline entry */ };
 
 /* Address vector of a datagram: three segments, the layout of struct mlx5_wqe_av. */
 struct SN_MAY_ALIAS sn_av_seg {
@@ -149,6 +209,11 @@ SN_STATIC_ASSERT(sizeof(struct sn_atomic_seg) == 16, "atomic segment");
 SN_STATIC_ASSERT(sizeof(struct sn_masked_fa32_seg) == 16 && sizeof(struct sn_masked_fa64_seg) == 16 &&
                      sizeof(struct sn_masked_cs32_seg) == 16 && sizeof(struct sn_masked_cs64_seg) == 16,
                  "masked atomic segments");
+SN_STATIC_ASSERT(sizeof(struct sn_umr_ctrl_seg) == 48 && offsetof(struct sn_umr_ctrl_seg, mkey_mask) == 8 &&
+                     sizeof(struct sn_mkey_seg) == 64 && offsetof(struct sn_mkey_seg, qpn_mkey) == 4 &&
+                     offsetof(struct sn_mkey_seg, start_addr) == 16 && offsetof(struct sn_mkey_seg, len) == 24 &&
+                     offsetof(struct sn_mkey_seg, log_page_size) == 59 && sizeof(struct sn_klm_seg) == 16,
+                 "segments of a UMR");
 SN_STATIC_ASSERT(sizeof(struct sn_wait_seg) == 16 && offsetof(struct sn_wait_seg, max_index) == 8, "wait segment");
 SN_STATIC_ASSERT(sizeof(struct sn_next_seg) == 16 && offsetof(struct sn_next_seg, next_index) == 2, "next segment");
 

@@ -80,6 +80,8 @@ static const struct gdaki_explain_entry table[] = {
           "that the queue is moved to RTS before kernels post to it"),
     FAULT(AV, "datagram's address vector not usable", "the address vector has a wrong size, no GRH, or a source GID that is "
           "not there", "the address handle"),
+    FAULT(BIND, "memory window not bound or invalidated", "the region's domain, range or flags do not allow it, or the window is "
+          "of another queue pair, or bound (type 2) already", "IBV_ACCESS_MW_BIND and local write at ibv_reg_mr; the window's state"),
 
     VENDOR(SN_VENDOR_RETRY_EXCEEDED, "no acknowledgement in time", "the local ACK timeout fired once more than retry_cnt allows, "
            "or as many sequence NAKs came", "as for the syndrome"),

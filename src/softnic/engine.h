@@ -327,6 +327,7 @@ struct sn_nic {
     struct sn_table pds, cqs, srqs, uars;
     struct sn_watch *watches; /* of the port */
     struct sn_map mkeys;     /* by value */
+    struct sn_map windows;   /* memory windows, by the upper 24 bits of their keys */
     uint32_t key_generation; /* bumped when a key goes */
     struct sn_map qps;       /* by QPN */
     /* Registers, 64 bytes apart; uar i: see queue/uar.c. */
@@ -439,8 +440,17 @@ int sn_sq_mirror_create(struct sn_qp *qp);
 /* memory/mkey.c */
 struct sn_mkey *sn_qp_key(struct sn_qp *qp, struct sn_key_cache *cache, uint32_t key);
 void sn_mkeys_free(struct sn_map *keys);
-/* Remote invalidation; -EACCES: no such key, another domain, or a key that does not allow it. */
-int sn_mkey_invalidate(struct sn_nic *nic, uint32_t key, uint32_t pdn);
+/* Remote invalidation; -EACCES: no such key, another domain or queue pair, or a key that does not allow it. */
+int sn_mkey_invalidate(struct sn_qp *qp, uint32_t key);
+
+/* memory/mw.c */
+bool sn_mw_owns(const struct sn_nic *nic, uint32_t key); /* it is, or may become, the key of a window */
+bool sn_mw_serves(const struct sn_mkey *k, const struct sn_qp *qp, bool local);
+void sn_mw_end(struct sn_nic *nic, struct sn_mkey *k);
+void sn_mw_qp_gone(struct sn_nic *nic, uint32_t qpn);
+enum sn_fault sn_mw_bind(struct sn_qp *qp, const struct sn_wqe *w);
+enum sn_fault sn_mw_invalidate(struct sn_qp *qp, uint32_t key);
+
 uint64_t sn_nic_random(struct sn_nic *nic);
 
 /* transport/requester.c */

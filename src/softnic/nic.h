@@ -97,6 +97,7 @@ enum sn_access { /* same values as IBV_ACCESS_* */
     SN_ACCESS_REMOTE_WRITE = 1 << 1,
     SN_ACCESS_REMOTE_READ = 1 << 2,
     SN_ACCESS_REMOTE_ATOMIC = 1 << 3,
+    SN_ACCESS_MW_BIND = 1 << 4,
     /* Not one of verbs: a SEND with invalidate may end the key, as that of a type 2 window. No region of verbs has it. */
     SN_ACCESS_REMOTE_INVALIDATE = 1 << 30,
 };
@@ -111,7 +112,15 @@ struct sn_mkey_attr {
 /* One key serves as lkey and rkey, as on ConnectX. The value is unpredictable and never 0. */
 int sn_mkey_create(struct sn_nic *nic, const struct sn_mkey_attr *attr, uint32_t *key);
 uint32_t sn_port_keys_gone(const struct sn_port *port); /* moves whenever a key of a NIC of this port is destroyed */
-int sn_mkey_destroy(struct sn_nic *nic, uint32_t key); /* waits until no access is in flight; -ENOENT */
+int sn_mkey_destroy(struct sn_nic *nic, uint32_t key); /* waits until no access is in flight; -ENOENT, -EBUSY: windows */
+
+/*
+ * A memory window of type 1 or 2 (IBTA vol. 1, 10.6.7.2), bound to nothing: a key without rights. UMR WQEs bind it, and
+ * change the low 8 bits of its key. sn_mkey_destroy, with the key that it has then, ends it in any state.
+ */
+int sn_mw_create(struct sn_nic *nic, uint32_t pdn, unsigned type, uint32_t *key);
+/* The key that a window has now: that with the same upper 24 bits. -ENOENT: there is none. */
+int sn_mw_key(struct sn_nic *nic, uint32_t key, uint32_t *now);
 
 /* ---- doorbell registers ---------------------------------------------------------------------------------------- */
 

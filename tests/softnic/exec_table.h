@@ -159,7 +159,7 @@ SN_FN void exec_table_atomics_parse(struct exec_table_result *r)
     EXEC_CHECK(exec_parse(&raw, &w) == SN_FAULT_NONE && w.wait_cqn == 77 && w.wait_index == 0xfffffffeu);
     for (uint32_t opcode = 0; opcode < 256; opcode++) {
         int known = opcode <= 1 || (opcode >= 8 && opcode <= 0xb) || opcode == 0x0f || (opcode >= 0x10 && opcode <= 0x12) ||
-                    opcode == 0x14 || opcode == 0x15 || opcode == 0x23;
+                    opcode == 0x14 || opcode == 0x15 || opcode == 0x1b || opcode == 0x23 || opcode == 0x25;
         exec_ctrl(&raw, (uint8_t)opcode, 0, 1, 2, 8);
         EXEC_CHECK((exec_parse(&raw, &w) != SN_FAULT_OPCODE) == known);
     }
@@ -202,7 +202,7 @@ SN_FN void exec_table_values(struct exec_table_result *r)
 
 SN_FN void exec_table_keys(struct exec_table_result *r)
 {
-    struct sn_mkey k = {0x1000, 0x100, (uint8_t *)0, 5, 3, 1 | 2, 0};
+    struct sn_mkey k = {0x1000, 0x100, (uint8_t *)0, 5, 3, 1 | 2, 0, 0, 0, 0, 0};
 
     EXEC_CHECK(sn_mkey_check(&k, 3, 2, 0x1000, 0x100) == SN_FAULT_NONE);
     EXEC_CHECK(sn_mkey_check(&k, 3, 2, 0x10ff, 1) == SN_FAULT_NONE);

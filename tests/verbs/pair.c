@@ -78,7 +78,7 @@ static void open_side(struct side *s, unsigned device, const struct pair_options
     memset(s->mem, 0, PAIR_BYTES);
     s->mr = softnic_ibv_reg_mr_iova2(s->pd, s->mem, PAIR_BYTES, (uintptr_t)s->mem,
                                      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-                                         IBV_ACCESS_REMOTE_ATOMIC);
+                                         IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND);
     assert_non_null(s->mr);
     if (o->channel) {
         s->channel = softnic_ibv_create_comp_channel(s->context);

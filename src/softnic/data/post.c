@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "format/wqe.h"
+#include "softnic/data/mw.h"
 #include "softnic/exec/order.h"
 #include "softnic/exec/wqe.h"
 #include "softnic/verbs/log.h"
@@ -177,6 +178,10 @@ static int put_inline(struct sv_wqe *w, const struct ibv_send_wr *wr)
 
 static int post_one(struct sv_qp *qp, const struct ibv_send_wr *wr)
 {
+    if (wr->opcode == IBV_WR_BIND_MW)
+        return sv_wqe_bind(qp, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info, wr->send_flags, wr->wr_id);
+    if (wr->opcode == IBV_WR_LOCAL_INV)
+        return sv_wqe_local_inv(qp, wr->invalidate_rkey, wr->send_flags, wr->wr_id);
     const struct verb *v = verb_of(qp, wr);
     if (!v)
         return -EINVAL;

@@ -9,6 +9,7 @@
 
 #include "format/wqe.h"
 #include "softnic/data/ex.h"
+#include "softnic/data/mw.h"
 #include "softnic/data/post.h"
 #include "softnic/verbs/device.h"
 #include "softnic/verbs/exports.h"
@@ -143,6 +144,35 @@ static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm_data)
 static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
 {
     begin(qp_of(ex), MLX5_OPCODE_SEND_INVAL, htobe32(invalidate_rkey));
+}
+
+/* The two below are whole requests: no setter follows. */
+static void whole(struct sv_qp *qp, int rc)
+{
+    if (rc)
+        fail(qp, -rc);
+}
+
+static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info)
+{
+    struct sv_qp *qp = qp_of(ex);
+
+    if (inherited(qp))
+        return;
+    finish(qp);
+    if (!qp->batch.error)
+        whole(qp, sv_wqe_bind(qp, mw, rkey, info, ex->wr_flags, ex->wr_id));
+}
+
+static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t invalidate_rkey)
+{
+    struct sv_qp *qp = qp_of(ex);
+
+    if (inherited(qp))
+        return;
+    finish(qp);
+    if (!qp->batch.error)
+        whole(qp, sv_wqe_local_inv(qp, invalidate_rkey, ex->wr_flags, ex->wr_id));
 }
 
 /* ---- setters ------------------------------------------------------------------------------------------------- */
@@ -291,7 +321,8 @@ static void wr_abort(struct ibv_qp_ex *ex)
 
 enum {
     OPS_UD = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM,
-    OPS_UC = OPS_UD | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM,
+    OPS_UC = OPS_UD | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_BIND_MW |
+             IBV_QP_EX_WITH_LOCAL_INV,
     OPS_RC = OPS_UC | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
              IBV_QP_EX_WITH_SEND_WITH_INV,
     QP_MASK = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_CREATE_FLAGS,
@@ -320,6 +351,10 @@ static void fill_builders(struct ibv_qp_ex *ex, uint64_t ops)
         ex->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
     if (ops & IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
         ex->wr_atomic_fetch_add = wr_atomic_fetch_add;
+    if (ops & IBV_QP_EX_WITH_BIND_MW)
+        ex->wr_bind_mw = wr_bind_mw;
+    if (ops & IBV_QP_EX_WITH_LOCAL_INV)
+        ex->wr_local_inv = wr_local_inv;
 }
 
 int sv_qp_ex_fill(struct sv_qp *qp, uint64_t send_ops)

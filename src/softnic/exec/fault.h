@@ -22,6 +22,7 @@ enum sn_fault {
     SN_FAULT_MEMORY,      /* the copy engine failed */
     SN_FAULT_STATE,       /* posted to a queue that nobody connects */
     SN_FAULT_AV,          /* datagram: address vector not of 48 bytes, without GRH on Ethernet, or of a GID that is not there */
+    SN_FAULT_BIND,        /* memory window: what it is to stand for, or the state that it is in, does not allow it */
     SN_FAULT_COUNT
 };
 
@@ -39,6 +40,8 @@ SN_FN uint8_t sn_fault_syndrome(enum sn_fault fault)
     case SN_FAULT_RANGE:
     case SN_FAULT_MEMORY:
         return SN_SYND_LOCAL_PROT;
+    case SN_FAULT_BIND:
+        return SN_SYND_MW_BIND;
     default:
         return SN_SYND_LOCAL_QP_OP;
     }

@@ -13,6 +13,11 @@ struct sn_mkey {
     uint32_t pdn;
     uint32_t access; /* enum sn_access */
     uint32_t space;  /* enum sn_space */
+    /* Memory windows (memory/mw.c). */
+    uint32_t mw;      /* 0: no window; else its type, 1 or 2 */
+    uint32_t bound;   /* a window: key that it is bound to; 0: to none */
+    uint32_t qpn;     /* a window: queue pair that alone may be asked through it; 0: any */
+    uint32_t windows; /* a region: windows bound to it */
 };
 
 /*

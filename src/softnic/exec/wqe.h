@@ -13,6 +13,8 @@
 enum sn_op {
     SN_OP_NOP,
     SN_OP_WAIT,
+    SN_OP_BIND,       /* a memory window, or the end of its binding */
+    SN_OP_INVALIDATE, /* of a memory window of type 2 */
     SN_OP_DUMP,
     SN_OP_SEND,
     SN_OP_WRITE,
@@ -38,6 +40,9 @@ struct sn_wqe {
     uint64_t raddr;
     uint64_t swap_add, compare, swap_mask, compare_mask; /* host order; field boundary of a masked add: compare_mask */
     uint32_t wait_cqn, wait_index;
+    /* Bind: rkey, raddr (first address), compare (address in the region), swap_add (bytes; 0: of nothing), wait_cqn (key of
+     * the region), dqpn (queue pair that may be asked through it, or SN_MKEY_ANY_QP). */
+    uint8_t bind_access, bind_low; /* SN_MKEY_*; low bits of the key to come */
     uint32_t qkey, dqpn; /* datagrams; the rest of the address vector stays in the WQE: sn_wqe_av */
 };
 
@@ -209,6 +214,31 @@ SN_FN enum sn_fault sn_wqe_wait(const uint8_t *raw, uint8_t opmod, struct sn_wqe
     return SN_FAULT_NONE;
 }
 
+/* Of all that a UMR can say: bind a memory window to one piece of one region, or to nothing (the context is free). */
+SN_FN enum sn_fault sn_wqe_umr(const uint8_t *raw, uint8_t opmod, struct sn_wqe *w)
+{
+    const struct sn_umr_ctrl_seg *umr = (const struct sn_umr_ctrl_seg *)(const void *)(raw + SN_WQE_SEG);
+    const struct sn_mkey_seg *key = (const struct sn_mkey_seg *)(const void *)(raw + 4 * SN_WQE_SEG);
+    const struct sn_klm_seg *klm = (const struct sn_klm_seg *)(const void *)(raw + 8 * SN_WQE_SEG);
+
+    if (opmod != 0)
+        return SN_FAULT_OPMOD;
+    if (w->ds != SN_UMR_DS || !(umr->flags & SN_UMR_INLINE) || sn_get16(umr->klm_octowords) != 4)
+        return SN_FAULT_DS;
+    if (sn_get64(umr->mkey_mask) != SN_UMR_MASK_BIND)
+        return SN_FAULT_OPCODE; /* a UMR for something else */
+    w->op = SN_OP_BIND;
+    w->rkey = sn_swap32(w->imm);
+    w->bind_low = (uint8_t)sn_get32(key->qpn_mkey);
+    w->dqpn = sn_get32(key->qpn_mkey) >> 8;
+    w->bind_access = key->access;
+    w->raddr = sn_get64(key->start_addr);
+    w->swap_add = key->free & SN_MKEY_FREE ? 0 : sn_get64(key->len);
+    w->compare = sn_get64(klm->address);
+    w->wait_cqn = sn_get32(klm->mkey);
+    return w->swap_add != 0 && w->swap_add != sn_get32(klm->byte_count) ? SN_FAULT_BIND : SN_FAULT_NONE;
+}
+
 /* Segments before the scatter/gather list of a message, 0 for no such opcode. */
 SN_FN uint8_t sn_wqe_message(uint8_t opcode, uint8_t *op, uint8_t *has_imm)
 {
@@ -246,6 +276,8 @@ SN_FN int sn_wqe_service_has(unsigned service, uint8_t opcode)
         return 1;
     case SN_OPCODE_RDMA_WRITE:
     case SN_OPCODE_RDMA_WRITE_IMM:
+    case SN_OPCODE_UMR:
+    case SN_OPCODE_LOCAL_INVAL:
         return service != SN_WQE_UD;
     default:
         return service == SN_WQE_RC;
@@ -317,6 +349,12 @@ SN_FN enum sn_fault sn_wqe_parse_for(unsigned service, const uint8_t *raw, uint3
         return SN_FAULT_NONE;
     case SN_OPCODE_WAIT:
         return sn_wqe_wait(raw, opmod, out);
+    case SN_OPCODE_UMR:
+        return sn_wqe_umr(raw, opmod, out);
+    case SN_OPCODE_LOCAL_INVAL:
+        out->op = SN_OP_INVALIDATE;
+        out->rkey = sn_swap32(out->imm);
+        return opmod != 0 ? SN_FAULT_OPMOD : out->ds != 1 ? SN_FAULT_DS : SN_FAULT_NONE;
     case SN_OPCODE_ATOMIC_CS:
     case SN_OPCODE_ATOMIC_FA:
     case SN_OPCODE_ATOMIC_MASKED_CS:

@@ -15,7 +15,8 @@ static uint32_t new_key(struct sn_nic *nic)
 {
     for (;;) {
         uint32_t key = (uint32_t)sn_nic_random(nic);
-        if (key != 0 && key != SN_LKEY_END && key != UINT32_MAX && sn_mkey_find(&nic->mkeys, key) == NULL)
+        if (key != 0 && key != SN_LKEY_END && key != UINT32_MAX && sn_mkey_find(&nic->mkeys, key) == NULL &&
+            !sn_mw_owns(nic, key))
             return key;
     }
 }
@@ -62,8 +63,12 @@ int sn_mkey_destroy(struct sn_nic *nic, uint32_t key)
 
     if (k == NULL)
         return sn_fail(-ENOENT, "destroy a memory key", "mkey", key, "no such key", key);
+    if (k->windows != 0)
+        return sn_fail(-EBUSY, "destroy a memory key", "mkey", key, "memory windows are bound to it", k->windows);
     if (k->space == SN_SPACE_GPU || nic->port->xfers != NULL)
         sn_xfer_quiesce(nic->port); /* a copy may still read or write through it */
+    if (k->mw != 0)
+        sn_mw_end(nic, k);
     ((struct sn_pd *)sn_table_get(&nic->pds, k->pdn))->users--;
     sn_map_remove(&nic->mkeys, key);
     nic->key_generation++;
@@ -78,12 +83,14 @@ uint32_t sn_port_keys_gone(const struct sn_port *port)
 }
 
 /* The key stays until its owner destroys it, but its range is empty and at the end of all addresses: no access fits. */
-int sn_mkey_invalidate(struct sn_nic *nic, uint32_t key, uint32_t pdn)
+int sn_mkey_invalidate(struct sn_qp *qp, uint32_t key)
 {
-    struct sn_mkey *k = sn_mkey_find(&nic->mkeys, key);
+    struct sn_mkey *k = sn_mkey_find(&qp->nic->mkeys, key);
 
-    if (k == NULL || k->pdn != pdn || !(k->access & SN_ACCESS_REMOTE_INVALIDATE) || k->iova == UINT64_MAX)
+    if (k == NULL || k->pdn != qp->attr.pdn || !(k->access & SN_ACCESS_REMOTE_INVALIDATE) || k->iova == UINT64_MAX)
         return -EACCES;
+    if (k->mw != 0)
+        return sn_mw_invalidate(qp, key) == SN_FAULT_NONE ? 0 : -EACCES;
     k->iova = UINT64_MAX; /* an access that has begun ends; the memory itself is its owner's until the key is destroyed */
     k->length = 0;
     return 0;
@@ -97,6 +104,8 @@ struct sn_mkey *sn_qp_key(struct sn_qp *qp, struct sn_key_cache *cache, uint32_t
     if (cache->key != NULL && cache->value == key && cache->generation == nic->key_generation)
         return cache->key;
     struct sn_mkey *k = sn_mkey_find(&nic->mkeys, key);
+    if (k != NULL && k->mw != 0 && !sn_mw_serves(k, qp, cache == &qp->lkey_cache))
+        return NULL;
     if (k != NULL)
         *cache = (struct sn_key_cache){.key = k, .value = key, .generation = nic->key_generation};
     return k;

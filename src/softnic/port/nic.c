@@ -134,6 +134,7 @@ int sn_nic_destroy(struct sn_nic *nic)
     if (port->sweep_nic == nic)
         port->sweep_nic = NULL;
     sn_mkeys_free(&nic->mkeys);
+    sn_map_free(&nic->windows);
     sn_table_free(&nic->pds);
     sn_table_free(&nic->cqs);
     sn_table_free(&nic->srqs);

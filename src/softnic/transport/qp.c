@@ -257,6 +257,7 @@ int sn_qp_destroy(struct sn_nic *nic, uint32_t qpn)
     if (qp == NULL)
         return sn_fail(-ENOENT, "destroy a QP", "qp", qpn, "no such QP", qpn);
     quiet(qp);
+    sn_mw_qp_gone(nic, qpn);
     qp->port->topology++;
     if (qp->uar != NULL) {
         sn_uar_forget(qp->uar, qpn);

@@ -343,6 +343,14 @@ static enum step issue_read(struct sn_qp *qp, struct sn_entry *e)
     return step;
 }
 
+static enum step change_window(struct sn_qp *qp, struct sn_entry *e, enum sn_fault fault)
+{
+    e->done = true;
+    if (fault != SN_FAULT_NONE)
+        mark_fault(qp, e, fault);
+    return STEP_DONE;
+}
+
 static enum step issue(struct sn_qp *qp, struct sn_entry *e, uint32_t *bytes)
 {
     if (e->done || e->syndrome != 0) { /* answered before the others were sent again; or failed on the way */
@@ -358,6 +366,10 @@ static enum step issue(struct sn_qp *qp, struct sn_entry *e, uint32_t *bytes)
         return STEP_DONE;
     case SN_OP_WAIT:
         return wait_for_cq(qp, e);
+    case SN_OP_BIND:
+        return change_window(qp, e, sn_mw_bind(qp, &e->w));
+    case SN_OP_INVALIDATE:
+        return change_window(qp, e, sn_mw_invalidate(qp, e->w.rkey));
     case SN_OP_READ:
     case SN_OP_ATOMIC:
         return issue_read(qp, e);

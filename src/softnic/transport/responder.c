@@ -156,7 +156,7 @@ static bool invalidate(struct sn_qp *qp, const struct sn_burst *b)
 {
     if (!(b->flags & SN_BURST_INVALIDATE))
         return true;
-    if (sn_mkey_invalidate(qp->nic, sn_swap32(b->imm), qp->attr.pdn) == 0)
+    if (sn_mkey_invalidate(qp, sn_swap32(b->imm)) == 0)
         return true;
     sn_rc_nak_fatal(qp, b, SN_AETH_NAK_ACCESS, SN_SYND_LOCAL_ACCESS);
     return false;

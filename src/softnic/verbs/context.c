@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gdaki/softnic.h"
+#include "softnic/data/mw.h"
 #include "softnic/data/objects.h"
 #include "softnic/dv/event.h"
 #include "softnic/dv/parent.h"
@@ -166,6 +167,7 @@ static void free_objects(struct sv_context *ctx)
         sv_umem_release(sv_container(ctx->objects[SV_UMEM], struct sv_umem, object));
     while (ctx->objects[SV_UAR])
         sv_uar_release(ctx, sv_container(ctx->objects[SV_UAR], struct sv_uar, object));
+    sv_mws_release(ctx);
     while (ctx->objects[SV_MR])
         sv_mr_release(ctx, sv_container(ctx->objects[SV_MR], struct sv_mr, object));
     while (ctx->objects[SV_AH]) {

@@ -37,7 +37,7 @@ struct sv_device {
     uint8_t slot;
 };
 
-enum sv_kind { SV_PD, SV_TD, SV_MR, SV_AH, SV_UMEM, SV_UAR, SV_DEVX, SV_CQ, SV_SRQ, SV_QP, SV_CHANNEL, SV_DV_CHANNEL, SV_KINDS };
+enum sv_kind { SV_PD, SV_TD, SV_MR, SV_AH, SV_UMEM, SV_UAR, SV_DEVX, SV_CQ, SV_SRQ, SV_QP, SV_CHANNEL, SV_MW, SV_DV_CHANNEL, SV_KINDS };
 
 struct sv_object { /* first member of every object; port lock */
     struct sv_object *next, **link;

@@ -50,7 +50,7 @@ int softnic_ibv_dealloc_pd(struct ibv_pd *ibv)
 
 enum {
     ACCESS_KNOWN = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-                   IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB,
+                   IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB,
     ACCESS_WRITES = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
 };
 
@@ -73,7 +73,7 @@ static struct ibv_mr *make_mr(struct ibv_pd *pd, struct sv_context *ctx, const c
         return NULL;
     mr->memory = *memory;
     struct sn_mkey_attr attr = {.pdn = sv_container(pd, struct sv_pd, ibv)->pdn,
-                                .access = access & 0xf,
+                                .access = access & 0x1f, /* enum sn_access */
                                 .iova = access & IBV_ACCESS_ZERO_BASED ? 0 : iova,
                                 .span = memory->span};
     uint32_t key = 0;

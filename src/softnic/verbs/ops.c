@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "softnic/data/ex.h"
+#include "softnic/data/mw.h"
 #include "softnic/data/poll.h"
 #include "softnic/data/post.h"
 #include "softnic/dv/parent.h"
@@ -28,9 +29,6 @@
         return sv_refuse(EOPNOTSUPP, "ibv_" #name " is not modelled");                                                 \
     }
 
-REFUSES_POINTER(struct ibv_mw, alloc_mw, struct ibv_pd *pd UNUSED, enum ibv_mw_type type UNUSED)
-REFUSES(bind_mw, struct ibv_qp *qp UNUSED, struct ibv_mw *mw UNUSED, struct ibv_mw_bind *bind UNUSED)
-REFUSES(dealloc_mw, struct ibv_mw *mw UNUSED)
 REFUSES(advise_mr, struct ibv_pd *pd UNUSED, enum ibv_advise_mr_advice advice UNUSED, uint32_t flags UNUSED,
         struct ibv_sge *sg_list UNUSED, uint32_t num_sges UNUSED)
 REFUSES_POINTER(struct ibv_mr, alloc_null_mr, struct ibv_pd *pd UNUSED)
@@ -52,9 +50,9 @@ void sv_ops_fill(struct sv_context *ctx)
 {
     struct ibv_context_ops *ops = &ctx->verbs.context.ops;
     struct verbs_context *v = &ctx->verbs;
-    ops->alloc_mw = refuse_alloc_mw;
-    ops->bind_mw = refuse_bind_mw;
-    ops->dealloc_mw = refuse_dealloc_mw;
+    ops->alloc_mw = sv_alloc_mw;
+    ops->bind_mw = sv_bind_mw;
+    ops->dealloc_mw = sv_dealloc_mw;
     ops->poll_cq = sv_poll_cq;
     ops->req_notify_cq = sv_req_notify_cq;
     ops->post_srq_recv = sv_post_srq_recv;

@@ -34,6 +34,8 @@ void sv_device_attr(const struct sv_device *d, struct ibv_device_attr *a)
     a->max_cqe = (1 << PRM_MAX_LOG_CQ_SIZE) - 1;
     a->max_mr = 1 << 20;
     a->max_pd = 1 << 16;
+    a->max_mw = 1 << 20;
+    a->device_cap_flags |= IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
     a->max_qp_rd_atom = a->max_qp_init_rd_atom = 1 << PRM_MAX_LOG_RD_ATOMIC;
     a->max_res_rd_atom = a->max_qp_rd_atom * MAX_QP;
     a->atomic_cap = IBV_ATOMIC_HCA;
