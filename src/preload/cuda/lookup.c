@@ -47,10 +47,12 @@ void *shim_choose(void *handle, const char *name)
     pthread_once(&once, find_maps);
     if (handle == RTLD_DEFAULT || handle == RTLD_NEXT || !name)
         return NULL;
-    if (handle != own_map && (handle != driver_map || !driver_map))
+    if (handle == driver_map)
+        return shim_own(name);
+    if (handle != own_map)
         return NULL;
     void *found = shim_own(name);
-    if (!found) /* in the driver alone, or nowhere: then what it says is what the caller reads */
-        found = driver_map ? shim_libc_dlsym(driver_map, name) : shim_next(name);
-    return found ? found : SHIM_ABSENT;
+    if (!found)
+        found = shim_next(name);
+    return found ? found : SHIM_ABSENT; /* dlerror then says what the search behind us said */
 }
