@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory windows of verbs. Binding is a UMR WQE, so it happens in the order of the send queue and is flushed with it; the
- * engine (memory/mw.c) checks it and gives the window its new key. A UMR takes three basic blocks: it counts as as many
- * requests as would take these.
+ * engine (memory/mw.c) checks it and gives the window its new key. A UMR takes three basic blocks, whatever the size of the
+ * queue's other requests.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -141,13 +141,6 @@ static void describe(struct body *b, const struct sv_qp *qp, const struct ibv_mw
     b->klm[0].address = sn_put64(info->addr);
 }
 
-/* Requests of this queue's size that a UMR takes the place of. */
-static uint32_t places(const struct sv_qp *qp)
-{
-    uint32_t each = qp->sq.slots / qp->sq.max_post, blocks = sn_wqe_blocks(SN_UMR_DS);
-    return (blocks + each - 1) / each;
-}
-
 int sv_wqe_bind(struct sv_qp *qp, const struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info,
                 unsigned send_flags, uint64_t wr_id)
 {
@@ -157,17 +150,13 @@ int sv_wqe_bind(struct sv_qp *qp, const struct ibv_mw *mw, uint32_t rkey, const 
     } u;
     int rc = check(qp, mw, info);
     if (!rc)
-        rc = sv_sq_room(qp);
+        rc = sv_sq_room_for(qp, sn_wqe_blocks(SN_UMR_DS));
     if (rc)
         return rc;
-    uint32_t n = places(qp);
-    if (qp->sq.head + n - atomic_load_explicit(&qp->sq.tail, memory_order_acquire) > qp->sq.max_post)
-        return -ENOMEM;
     describe(&u.body, qp, mw, rkey, info);
     struct sv_wqe w = sv_sq_begin(qp);
     for (unsigned i = 0; i < sizeof(u.body) / 16; i++)
         gdaki_store_seg(sv_wqe_at(&w, w.segs++), u.word[2 * i], u.word[2 * i + 1]);
-    qp->sq.head += n - 1;
     sv_sq_finish(&w, SN_OPCODE_UMR, 0, send_flags, htobe32(mw->handle), wr_id);
     return 0;
 }

@@ -17,7 +17,6 @@ enum {
     WQE_BYTES_MAX = SN_WQE_MAX_DS * SN_WQE_SEG,
     INLINE_HEADER = sizeof(struct sn_inline_seg),
     RECORD_BYTES = 64,
-    MIN_SLOTS = 4, /* room for the binding of a memory window: mw.c */
 };
 
 /* ---- by number ----------------------------------------------------------------------------------------------------- */
@@ -98,8 +97,6 @@ static int size_sq(const char *what, struct sv_qp *qp, const struct ibv_qp_cap *
     bytes = blocks * SN_WQE_BB < WQE_BYTES_MAX ? blocks * SN_WQE_BB : WQE_BYTES_MAX;
     qp->sq.stride = SN_WQE_BB;
     qp->sq.slots = power_of_two((uint64_t)cap->max_send_wr * blocks);
-    if (qp->service != SN_SERVICE_UD && qp->sq.slots < MIN_SLOTS)
-        qp->sq.slots = MIN_SLOTS;
     if (qp->sq.slots < SLOTS_MIN)
         qp->sq.slots = SLOTS_MIN;
     qp->wqe_blocks = blocks;
