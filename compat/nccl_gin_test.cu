@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NCCL 2.28.9, binaries untouched: collectives over the IB transport and the GIN device API, every byte compared.
- *     nccl_gin_test RANK RANKS ID_FILE collectives|gin
+ *     nccl_gin_test RANK RANKS ID_FILE collectives|gin|gin-without-values
+ * "gin-without-values" leaves putValue out: the proxy of NCCL 2.28.9 takes the place of a value from the address of its local
+ * copy of the descriptor and reads beyond its queue (ncclGinProxyProgress), whatever NIC is below.
  * Two processes; scripts/compat-h200.sh sets NCCL_HOSTID and the rest. Exit status 0: all steps passed on this rank. */
 #include <nccl.h>
 #include <nccl_device.h>
@@ -140,7 +142,7 @@ __global__ void reset_signals(ncclDevComm comm)
         gin.resetCounter((ncclGinCounter_t)i);
 }
 
-static void gin_test(ncclComm_t comm, cudaStream_t stream)
+static void gin_test(ncclComm_t comm, cudaStream_t stream, bool values)
 {
     char *base;
     answer *out;
@@ -167,7 +169,10 @@ static void gin_test(ncclComm_t comm, cudaStream_t stream)
     }
     reset_signals<<<1, 1, 0, stream>>>(device);
     CUDA(cudaStreamSynchronize(stream));
-    gin_step(comm, stream, device, window, base, out, PUT_VALUE, 32 * 8, 32, 32);
+    if (values)
+        gin_step(comm, stream, device, window, base, out, PUT_VALUE, 32 * 8, 32, 32);
+    else
+        std::printf("rank %d: putValue is left out\n", rank_number);
     gin_step(comm, stream, device, window, base, out, MANY_THREADS, 32 * 4096, 32, 32);
     gin_step(comm, stream, device, window, base, out, PUT_COUNTER, 65536, 32, 1);
     NCCL(ncclDevCommDestroy(comm, &device));
@@ -208,7 +213,7 @@ static void collectives_test(ncclComm_t comm, cudaStream_t stream, int ranks)
 int main(int argc, char **argv)
 {
     if (argc != 5 || std::atoi(argv[2]) != 2) {
-        std::fprintf(stderr, "usage: nccl_gin_test RANK 2 ID_FILE collectives|gin\n");
+        std::fprintf(stderr, "usage: nccl_gin_test RANK 2 ID_FILE collectives|gin|gin-without-values\n");
         return 2;
     }
     int ranks = std::atoi(argv[2]), version = 0;
@@ -224,8 +229,8 @@ int main(int argc, char **argv)
     CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     NCCL(ncclCommInitRank(&comm, ranks, id, rank_number));
     std::printf("rank %d: NCCL %d\n", rank_number, version);
-    if (!std::strcmp(argv[4], "gin"))
-        gin_test(comm, stream);
+    if (!std::strncmp(argv[4], "gin", 3))
+        gin_test(comm, stream, !std::strcmp(argv[4], "gin"));
     else
         collectives_test(comm, stream, ranks);
     NCCL(ncclCommDestroy(comm));

@@ -18,7 +18,7 @@ def final(outcome):
 
 def pair(what, options, env, **more):
     words = ["ucx_perftest", "-p", "{port}", "-f"] + options
-    return Case("ucx_perftest", PACKAGE, what, words + ["localhost"], words, env=env, check=final, **more)
+    return Case("ucx_perftest", PACKAGE, what, words + ["localhost"], words, env=env, check=final, limit=40, **more)
 
 
 def uct(transport, test, size, layout=None, **more):
