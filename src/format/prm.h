@@ -94,6 +94,7 @@ enum prm_cap_page {
     PRM_CAP_ATOMIC = 0x03,
     PRM_CAP_ROCE = 0x04,
     PRM_CAP_GENERAL_2 = 0x20,
+    PRM_CAP_LAST = 0x3f,
 };
 
 /* Atomic capabilities: operations, and operand sizes as a set of powers of two (bytes). */
@@ -294,6 +295,7 @@ enum prm_opt_param {
     X(qpc, q_key, 0x0540, 32)                                                                                          \
     X(qpc, rq_type, 0x0565, 3)                                                                                         \
     X(qpc, srqn_rmpn_xrqn, 0x0568, 24)                                                                                 \
+    X(qpc, dc_access_key, 0x0640, 64)                                                                                  \
     X(qpc, dbr_umem_valid, 0x0683, 1)                                                                                  \
     X(qpc, dbr_umem_id, 0x0720, 32)                                                                                    \
     X(ads, pkey_index, 0x0010, 16)                                                                                     \

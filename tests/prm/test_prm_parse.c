@@ -205,6 +205,7 @@ static const struct {
     {QP, QPC(st, 1), 0, NULL},
     {QP, QPC(st, 2), 0, NULL},
     {QP, QPC(q_key, 5), PRM_WHY_VALUE, "q_key = 5"},
+    {QP, QPC(dc_access_key, 9), PRM_WHY_VALUE, "dc_access_key = 9"},
     {QP, QPC(st, 3), PRM_WHY_VALUE, "st = 3"},
     {QP, QPC(st, 5), 0, NULL},
     {QP, QPC(st, 6), PRM_WHY_VALUE, "st = 6"},
@@ -229,6 +230,7 @@ static const struct {
     {RMP, WQ(wq_umem_valid, 0), PRM_WHY_VALUE, "wq_umem_valid = 0"},
     {RMP, WQ(dbr_umem_valid, 0), PRM_WHY_VALUE, "dbr_umem_valid = 0"},
     {INIT, QPC(q_key, 7), PRM_WHY_VALUE, "q_key = 7"},
+    {INIT, QPC(dc_access_key, 0x5623ceaf), PRM_WHY_VALUE, "dc_access_key = 0x5623ceaf"},
     {INIT, QPC(pm_state, 0), PRM_WHY_VALUE, "pm_state = 0"},
     {INIT, ADS(vhca_port_num, 2), PRM_WHY_VALUE, "vhca_port_num = 2"},
     {INIT, ADS(pkey_index, 1), PRM_WHY_VALUE, "pkey_index = 1"},
@@ -256,7 +258,8 @@ static const struct {
     {CAP, TOP(query_hca_cap_in, op_mod, PRM_CAP_ROCE << 1 | 1), 0, NULL},
     {CAP, TOP(query_hca_cap_in, op_mod, PRM_CAP_GENERAL_2 << 1), 0, NULL},
     {CAP, TOP(query_hca_cap_in, op_mod, PRM_CAP_ATOMIC << 1 | 1), 0, NULL},
-    {CAP, TOP(query_hca_cap_in, op_mod, 0x5 << 1 | 1), PRM_WHY_VALUE, "page 0x5"},
+    {CAP, TOP(query_hca_cap_in, op_mod, 0x5 << 1 | 1), 0, NULL},
+    {CAP, TOP(query_hca_cap_in, op_mod, 0x40 << 1 | 1), PRM_WHY_VALUE, "page 0x40"},
 };
 
 static void one_change_one_verdict(void **state)
@@ -315,6 +318,19 @@ static void parameters_and_masks(void **state)
     assert_int_equal(a.to, SN_QP_RTR);
 }
 
+/* A DC initiator has an access key; it has no traffic that could be let in by it. */
+static void keys_of_initiators(void **state)
+{
+    (void)state;
+    uint8_t in[512];
+    struct prm_state_args a;
+    struct prm_call call = {.opcode = PRM_OP_RST2INIT_QP};
+    size_t size = build(INIT, in);
+    prm_set_qpc__dc_access_key(PRM_AT(in, qp_state_in, qpc), 0x5623ceaf);
+    assert_int_equal(prm_parse_state_for(SN_SERVICE_DC, in, size, &a, &call), 0);
+    assert_int_equal(prm_parse_state_for(SN_SERVICE_UD, in, size, &a, &call), -EREMOTEIO);
+}
+
 /* Any bytes: a verdict, no crash, and nothing accepted that has an unknown bit. */
 static void random_mailboxes(void **state)
 {
@@ -340,7 +356,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(valid_mailboxes_pass),   cmocka_unit_test(common_refusals),
         cmocka_unit_test(one_change_one_verdict), cmocka_unit_test(parameters_and_masks),
-        cmocka_unit_test(random_mailboxes),
+        cmocka_unit_test(random_mailboxes),       cmocka_unit_test(keys_of_initiators),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

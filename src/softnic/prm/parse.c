@@ -107,6 +107,8 @@ static int check_qp(const void *in, const uint8_t *qpc, const struct prm_qp_args
         return refuse_value(call, "st", prm_get_qpc__st(qpc), "0: RC, 1: UC, 2: UD, 5: DCI (without traffic)");
     if (prm_get_qpc__q_key(qpc))
         return refuse_value(call, "q_key", prm_get_qpc__q_key(qpc), "0: RST2INIT_QP gives it");
+    if (prm_get_qpc__dc_access_key(qpc) && prm_get_qpc__st(qpc) != PRM_QP_ST_DCI)
+        return refuse_value(call, "dc_access_key", prm_get_qpc__dc_access_key(qpc), "0: this is no DCI");
     if (prm_get_qpc__send_dbr_mode(qpc) > 1)
         return refuse_value(call, "send_dbr_mode", prm_get_qpc__send_dbr_mode(qpc), "0: with, 1: without a record");
     int rc = check_rq(a, call);
@@ -220,11 +222,9 @@ int prm_parse_query_hca_cap(const void *in, size_t inlen, unsigned *page, bool *
         return rc;
     unsigned op_mod = (unsigned)prm_get_query_hca_cap_in__op_mod(in);
     unsigned p = op_mod >> 1;
-    if (p != PRM_CAP_GENERAL && p != PRM_CAP_ATOMIC && p != PRM_CAP_ROCE && p != PRM_CAP_GENERAL_2)
+    if (p > PRM_CAP_LAST)
         return prm_refuse(call, PRM_STATUS_BAD_PARAM, PRM_WHY_VALUE,
-                          "op_mod = 0x%x: capability page 0x%x is not modelled (0x0 general, 0x3 atomic, 0x4 RoCE, "
-                          "0x20 general 2)",
-                          op_mod, p);
+                          "op_mod = 0x%x: there is no capability page 0x%x (0x0..0x%x)", op_mod, p, PRM_CAP_LAST);
     *page = p;
     *current = op_mod & 1;
     return 0;

@@ -195,6 +195,10 @@ int prm_parse_state_for(enum sn_service service, const void *in, size_t inlen, s
                           "opt_param_mask has bits 0x%x, known here are 0x%x", opt & ~known, known);
     if (service != SN_SERVICE_UD && prm_get_qpc__q_key(qpc))
         return bad(call, "q_key", (unsigned)prm_get_qpc__q_key(qpc), "0: this is no datagram queue pair");
+    if (service != SN_SERVICE_DC && prm_get_qpc__dc_access_key(qpc)) /* a DCI has no traffic, so its key is nobody's */
+        return prm_refuse(call, PRM_STATUS_BAD_PARAM, PRM_WHY_VALUE,
+                          "dc_access_key = 0x%llx is not allowed (0: this is no DCI)",
+                          (unsigned long long)prm_get_qpc__dc_access_key(qpc));
     if (t->opcode == PRM_OP_RST2INIT_QP && prm_get_qpc__pm_state(qpc) != PRM_PM_MIGRATED)
         return bad(call, "pm_state", (unsigned)prm_get_qpc__pm_state(qpc), "3: no path migration");
     struct prm_state_args a = {
