@@ -80,6 +80,11 @@ static void test_limits(void **state)
     assert_non_null(srq);
     assert_int_equal(s.attr.max_wr, d.max_srq_wr);
     assert_int_equal(softnic_ibv_destroy_srq(srq), 0);
+    s.attr = (struct ibv_srq_attr){0};
+    srq = softnic_ibv_create_srq(e.pd, &s);
+    assert_non_null(srq);
+    assert_int_equal(s.attr.max_wr, 1);
+    assert_int_equal(softnic_ibv_destroy_srq(srq), 0);
     s.attr.max_wr = (uint32_t)d.max_srq_wr + 1;
     assert_null(softnic_ibv_create_srq(e.pd, &s));
     rig_close_end(&e);
@@ -356,6 +361,27 @@ static void test_resize_too_small(void **state)
     rig_close(&r);
 }
 
+/* The same for sends that have just been posted: they complete first. */
+static void test_resize_posted(void **state)
+{
+    struct rig r;
+    struct rig_options o = {.type = IBV_QPT_UD, .cqe = 7, .wr = 8, .signal_all = true};
+    (void)state;
+    rig_open(&r, &o);
+    for (uint64_t i = 0; i < 6; i++) {
+        struct ibv_send_wr wr = {.wr_id = i, .opcode = IBV_WR_SEND};
+        wr.wr.ud.ah = r.a.ah;
+        wr.wr.ud.remote_qpn = r.b.qp->qp_num;
+        wr.wr.ud.remote_qkey = RIG_QKEY;
+        assert_int_equal(rig_post(r.a.qp, &wr), 0);
+    }
+    assert_int_equal(softnic_ibv_resize_cq(r.a.scq, 1), EINVAL);
+    for (uint64_t i = 0; i < 6; i++)
+        rig_expect(r.a.scq, i, IBV_WC_SUCCESS);
+    assert_int_equal(softnic_ibv_resize_cq(r.a.scq, 1), 0);
+    rig_close(&r);
+}
+
 /* Polling takes as many as are there, at most as many as there is room for. */
 static void test_poll_many(void **state)
 {
@@ -541,6 +567,7 @@ int main(void)
         cmocka_unit_test(test_transitions), cmocka_unit_test(test_bad_attributes),
         cmocka_unit_test(test_query),       cmocka_unit_test(test_sqd),
         cmocka_unit_test(test_resize),      cmocka_unit_test(test_resize_too_small),
+        cmocka_unit_test(test_resize_posted),
         cmocka_unit_test(test_poll_many),   cmocka_unit_test(test_srq),
         cmocka_unit_test(test_srq_returns), cmocka_unit_test(test_busy),
         cmocka_unit_test(test_left_behind), cmocka_unit_test(test_many),

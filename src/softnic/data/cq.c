@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "softnic/data/poll.h"
+#include "softnic/port/thread.h"
 #include "softnic/prm/parse.h"
 #include "softnic/verbs/exports.h"
 #include "softnic/verbs/log.h"
 
-enum { MAX_CQE = (1 << PRM_MAX_LOG_CQ_SIZE) - 1, RECORD_BYTES = 64 };
+enum { MAX_CQE = (1 << PRM_MAX_LOG_CQ_SIZE) - 1, RECORD_BYTES = 64, SETTLE_TURNS = 64 };
 
 /* One entry more than asked for, as a power of two: a full ring differs from an empty one by the owner bits. */
 static uint32_t entries_for(int cqe)
@@ -185,6 +186,15 @@ static int resize(struct sv_cq *cq, uint32_t entries)
     return 0;
 }
 
+/* What was posted before is executed before, as far as it can be: its completions count when it is said what fits. */
+static void settle(struct sv_context *ctx)
+{
+    sn_port_lock(ctx->port);
+    for (int turns = 0; turns < SETTLE_TURNS && sn_port_turn_locked(ctx->port) != 0; turns++)
+        ;
+    sn_port_unlock(ctx->port);
+}
+
 int softnic_ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 {
     static const char what[] = "ibv_resize_cq";
@@ -194,6 +204,7 @@ int softnic_ibv_resize_cq(struct ibv_cq *ibv, int cqe)
     if (check_size(what, cqe))
         return EINVAL;
     struct sv_cq *cq = sv_cq_of(ibv);
+    settle(ctx);
     pthread_mutex_lock(&cq->lock);
     uint32_t entries = entries_for(cqe);
     int rc = entries == cq->entries ? 0 : resize(cq, entries);

@@ -24,8 +24,8 @@ static int check(struct sv_context *ctx, const char *what, struct ibv_pd *pd, co
 {
     if (!pd || pd->context != &ctx->verbs.context)
         return sv_refuse(EINVAL, "%s: pd is NULL or of another context", what);
-    if (!attr->max_wr || attr->max_wr > MAX_WR || attr->max_sge > SV_MAX_SGE)
-        return sv_refuse(EINVAL, "%s: max_wr = %u (1..%d), max_sge = %u (0..%d)", what, attr->max_wr, (int)MAX_WR,
+    if (attr->max_wr > MAX_WR || attr->max_sge > SV_MAX_SGE)
+        return sv_refuse(EINVAL, "%s: max_wr = %u (0..%d), max_sge = %u (0..%d)", what, attr->max_wr, (int)MAX_WR,
                          attr->max_sge, (int)SV_MAX_SGE);
     return 0;
 }
@@ -94,7 +94,7 @@ struct sv_srq *sv_srq_new(struct sv_context *ctx, const char *what, struct ibv_p
         return NULL;
     pthread_mutex_init(&srq->wq.lock, NULL);
     srq->context = ctx;
-    srq->wq.slots = power_of_two(attr->max_wr + 1);
+    srq->wq.slots = power_of_two(attr->max_wr ? attr->max_wr + 1 : 2);
     srq->wq.stride = power_of_two((attr->max_sge + 1) * SN_WQE_SEG);
     if (srq->wq.stride < STRIDE_MIN)
         srq->wq.stride = STRIDE_MIN;
