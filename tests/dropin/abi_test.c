@@ -90,7 +90,9 @@ static void one_state_and_it_stays(void **state)
         dlclose(verbs);
     assert_non_null(dlopen(DROPIN_FOLDER "/libibverbs.so.1", RTLD_NOW | RTLD_NOLOAD));
     verbs = open_in(DROPIN_FOLDER, "libibverbs.so.1");
-    assert_non_null(GET(verbs, ibv_get_device_list)(&count));
+    list = GET(verbs, ibv_get_device_list)(&count);
+    assert_non_null(list);
+    GET(verbs, ibv_free_device_list)(list);
 }
 
 static struct ibv_context *open_first(void)

@@ -208,6 +208,7 @@ static void parent_domains(void **state)
     assert_true(pool.refused > 0);
     assert_int_equal(softnic_ibv_dealloc_pd(parent), 0);
     assert_int_equal(ibv_dealloc_td(td), 0);
+    a.td = NULL;
     a.comp_mask = 1u << 30;
     assert_null(ibv_alloc_parent_domain(r.context, &a));
     assert_int_equal(softnic_ibv_destroy_cq(cq), 0);

@@ -166,7 +166,11 @@ static void capabilities(void **state)
     assert_int_equal(softnic_mlx5dv_devx_general_cmd(r.context, in, sizeof(in), out, sizeof(out)), 0);
     assert_int_equal(prm_get_atomic_caps__atomic_operations(cap), 0xf);
     assert_int_equal(prm_get_atomic_caps__atomic_size_qp(cap), 4 | 8);
-    prm_set_cmd_in__op_mod(in, 3); /* Ethernet offloads */
+    prm_set_cmd_in__op_mod(in, 0xf << 1 | 1); /* device memory */
+    assert_int_equal(softnic_mlx5dv_devx_general_cmd(r.context, in, sizeof(in), out, sizeof(out)), 0);
+    for (size_t i = 0; i < PRM_SIZE_cmd_hca_cap; i++)
+        assert_int_equal(cap[i], 0);
+    prm_set_cmd_in__op_mod(in, 0x40 << 1 | 1);
     assert_int_equal(softnic_mlx5dv_devx_general_cmd(r.context, in, sizeof(in), out, sizeof(out)), EREMOTEIO);
     assert_int_equal(prm_get_cmd_out__status(out), PRM_STATUS_BAD_PARAM);
     assert_non_null(strstr(softnic_last_error(), "QUERY_HCA_CAP"));

@@ -89,8 +89,9 @@ static int query_hca_cap(const struct prm_env *env, const void *in, size_t inlen
         fill_atomic(cap);
     else if (page == PRM_CAP_ROCE)
         fill_roce(config, cap);
-    else
+    else if (page == PRM_CAP_GENERAL_2)
         prm_set_cmd_hca_cap_2__send_dbr_mode_no_dbr_ext(cap, 1);
+    /* The other pages are of features that are not there: all zeros. */
     return 0;
 }
 

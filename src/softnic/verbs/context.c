@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Device list, and the life of a context. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gdaki/softnic.h"
 #include "softnic/data/mw.h"
@@ -109,7 +111,7 @@ struct ibv_context *softnic_ibv_open_device(struct ibv_device *device)
     }
     struct ibv_context *c = &ctx->verbs.context;
     c->device = device;
-    c->cmd_fd = -1;
+    c->cmd_fd = open("/dev/null", O_RDWR | O_CLOEXEC); /* clients duplicate it and hand it on; nothing is to be had there */
     c->async_fd = ctx->async.fd;
     c->num_comp_vectors = 1;
     pthread_mutex_init(&c->mutex, NULL);
@@ -187,6 +189,8 @@ int softnic_ibv_close_device(struct ibv_context *context)
     free_objects(ctx);
     sn_port_unlock(ctx->port);
     sv_async_close(ctx);
+    if (context->cmd_fd >= 0)
+        close(context->cmd_fd);
     sv_device_put(ctx->device, ctx);
     pthread_mutex_destroy(&context->mutex);
     free(ctx->umems);

@@ -40,7 +40,6 @@ REFUSES_POINTER(struct ibv_flow_action, create_flow_action_esp, struct ibv_conte
 REFUSES_POINTER(struct ibv_rwq_ind_table, create_rwq_ind_table, struct ibv_context *c UNUSED,
                 struct ibv_rwq_ind_table_init_attr *a UNUSED)
 REFUSES_POINTER(struct ibv_wq, create_wq, struct ibv_context *c UNUSED, struct ibv_wq_init_attr *a UNUSED)
-REFUSES(query_rt_values, struct ibv_context *c UNUSED, struct ibv_values_ex *values UNUSED)
 REFUSES_POINTER(struct ibv_qp, open_qp, struct ibv_context *c UNUSED, struct ibv_qp_open_attr *a UNUSED)
 REFUSES_POINTER(struct ibv_srq, create_srq_ex, struct ibv_context *c UNUSED, struct ibv_srq_init_attr_ex *a UNUSED)
 REFUSES_POINTER(struct ibv_xrcd, open_xrcd, struct ibv_context *c UNUSED, struct ibv_xrcd_init_attr *a UNUSED)
@@ -70,7 +69,7 @@ void sv_ops_fill(struct sv_context *ctx)
     v->dealloc_td = sv_dealloc_td;
     v->create_rwq_ind_table = refuse_create_rwq_ind_table;
     v->create_wq = refuse_create_wq;
-    v->query_rt_values = refuse_query_rt_values;
+    v->query_rt_values = sv_query_rt_values;
     v->create_cq_ex = sv_create_cq_ex;
     v->open_qp = refuse_open_qp;
     v->create_qp_ex = sv_create_qp_ex;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "softnic/data/objects.h"
 #include "softnic/prm/parse.h"
@@ -35,7 +36,8 @@ void sv_device_attr(const struct sv_device *d, struct ibv_device_attr *a)
     a->max_mr = 1 << 20;
     a->max_pd = 1 << 16;
     a->max_mw = 1 << 20;
-    a->device_cap_flags |= IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+    a->device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
+                          IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
     a->max_qp_rd_atom = a->max_qp_init_rd_atom = 1 << PRM_MAX_LOG_RD_ATOMIC;
     a->max_res_rd_atom = a->max_qp_rd_atom * MAX_QP;
     a->atomic_cap = IBV_ATOMIC_HCA;
@@ -69,10 +71,26 @@ int sv_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
                          attr_size);
     sv_device_attr(ctx->device, &a.orig_attr);
     a.phys_port_cnt_ex = 1; /* everything else in it is a feature that is not modelled: zero says so */
+    a.device_cap_flags_ex = a.orig_attr.device_cap_flags;
     a.completion_timestamp_mask = UINT64_MAX;
     a.hca_core_clock = NIC_CLOCK_KHZ;
     memset(attr, 0, attr_size);
     memcpy(attr, &a, attr_size < sizeof(a) ? attr_size : sizeof(a));
+    return 0;
+}
+
+/* The clock of the times in CQEs; as a ConnectX, in cycles, which here are nanoseconds. */
+int sv_query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
+{
+    struct timespec now;
+    if (!sv_context_check(context, "ibv_query_rt_values_ex"))
+        return errno;
+    if (!values || values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
+        return sv_refuse(EINVAL, "ibv_query_rt_values_ex: comp_mask = 0x%x (1: raw clock)", values ? values->comp_mask : 0);
+    if (values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK) {
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        values->raw_clock = (struct timespec){.tv_nsec = now.tv_sec * 1000000000 + now.tv_nsec};
+    }
     return 0;
 }
 
