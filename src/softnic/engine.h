@@ -363,6 +363,7 @@ struct sn_port {
     bool now_valid;
     uint32_t reg_slots; /* of all NICs */
     uint32_t uar_count; /* of all NICs: when all are hot, nothing is cold */
+    bool wire_put_off;  /* the last turn did not look at the wire */
     uint64_t effort;    /* ns that the last turn took, guessed */
     uint32_t keys_gone;  /* keys destroyed */
     uint64_t cold_found; /* doorbells found by the sweep */

@@ -218,19 +218,26 @@ static bool time_to_look_at_clock(const struct sn_port *port, unsigned work)
     return (port->turn & (work == 0 ? 7 : 15)) == 0;
 }
 
+/* A look at the wire may be a system call. What a doorbell has just announced leaves before that, but not time after time. */
+static bool wire_is_due(struct sn_port *port, unsigned rung)
+{
+    port->wire_put_off = rung != 0 && !port->wire_put_off;
+    return !port->wire_put_off;
+}
+
 static unsigned turn(struct sn_port *port)
 {
     unsigned work = 0, rung;
 
     port->now_valid = false;
     port->turn++;
-    if (port->wire != NULL) {
+    rung = look_hot(port);
+    if (port->wire != NULL && wire_is_due(port, rung)) {
         int got = port->wire->ops->poll(port->wire, WIRE_BUDGET);
         work += got > 0 ? (unsigned)got : 0;
     }
     if (port->xfers != NULL)
         work += sn_xfer_poll(port);
-    rung = look_hot(port);
     /* Work holds up the sweep, so the slice grows with it: all registers are seen in SWEEP_NS, whatever the others do. */
     if (port->hot_count != port->uar_count) { /* else all have been looked at */
         bool idle = rung == 0 && port->effort == 0;

@@ -17,10 +17,9 @@ static uint32_t multiply(uint32_t a, uint32_t b)
 {
     uint32_t product = 0;
     while (a) {
-        if (a & 0x80000000u)
-            product ^= b;
+        product ^= b & -(a >> 31); /* no branches: which they would be is as good as random */
         a <<= 1;
-        b = b & 1 ? b >> 1 ^ POLYNOMIAL : b >> 1;
+        b = b >> 1 ^ (POLYNOMIAL & -(b & 1));
     }
     return product;
 }

@@ -210,7 +210,7 @@ static int add_rx(struct udp_backend *u, int fd, enum udp_role role, const uint8
     if (rc)
         return rc;
     struct udp_rx *r = &u->rx[u->rx_count++];
-    *r = (struct udp_rx){.fd = fd, .role = role};
+    *r = (struct udp_rx){.fd = fd, .role = role, .batch = 1};
     memcpy(r->local, local, 16);
     return 0;
 }

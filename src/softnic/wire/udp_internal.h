@@ -22,7 +22,8 @@ struct udp_rx {
     enum udp_role role;
     uint8_t local[16], peer[16];
     uint16_t peer_port;
-    unsigned heat; /* polls for which it is still looked at each time */
+    unsigned heat;  /* polls for which it is still looked at each time */
+    unsigned batch; /* messages that the next call asks for, 1 to UDP_MESSAGES */
 };
 
 struct udp_tx {
