@@ -8,7 +8,7 @@ set -eu
 packages_of() {
     case $1 in
     build) # compile and test
-        echo build-essential cmake ninja-build pkg-config libibverbs-dev libjansson-dev libcmocka-dev libdeflate-dev libelf-dev ;;
+        echo build-essential cmake ninja-build pkg-config libibverbs-dev librdmacm-dev libjansson-dev libcmocka-dev libdeflate-dev libelf-dev ;;
     demo) # the picture at the end of `make demo`; SVG to PNG
         echo gnuplot-nox librsvg2-bin ;;
     bench) # the summary of make bench

@@ -38,7 +38,9 @@ listening() {
     i=0
     while [ "$(grep -a "$name" /proc/net/unix | awk '$4 == "00010000"' | wc -l)" -lt "${3:-1}" ]; do
         i=$((i + 1))
-        [ "$i" -lt 1200 ] && kill -0 "$started" 2>/dev/null || die "nobody listens on $1 $2"
+        if [ "$i" -gt 1200 ] || ! kill -0 "$started" 2>/dev/null; then
+            die "nobody listens on $1 $2"
+        fi
         sleep 0.05
     done
 }
