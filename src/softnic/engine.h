@@ -365,6 +365,10 @@ struct sn_port {
     uint32_t uar_count; /* of all NICs: when all are hot, nothing is cold */
     bool wire_put_off;  /* the last turn did not look at the wire */
     uint64_t effort;    /* ns that the last turn took, guessed */
+    uint32_t swept;     /* registers seen since the sweep over the cold ones began */
+    bool sweep_idled;   /* with slices of idle turns among them */
+    uint64_t sweep_begun; /* ns; 0: not known */
+    uint32_t sweep_effort; /* guessed ns in which all are seen; follows the clock */
     uint32_t keys_gone;  /* keys destroyed */
     uint64_t cold_found; /* doorbells found by the sweep */
     uint64_t silent_until; /* ns: until then the sleeping thread expects doorbells that nobody announces */

@@ -4,6 +4,8 @@
  *   busy    latency of puts on one queue while all others are idle; the poster drives the port
  *   cold    from the store to a register that was never rung before to its completion, by another thread, while the first
  *           keeps the port busy
+ *   clock   the same by one thread, which drives the port and puts on the busy queue meanwhile: from the store to the
+ *           completion; clock_cpu: the same in the thread's CPU time, which is without the scheduler's share
  *   idle    CPU time of the port's thread while nobody does anything, and beside it that of a thread that only sleeps
  *   create, connect, destroy   a queue pair with its completion queue and register
  *     scale_bench PAIRS...
@@ -104,6 +106,29 @@ static uint64_t cpu_ns(clockid_t clock)
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+/* Whoever waits for a cold queue drives; between two looks at it, it puts once on the busy one. */
+static void measure_clock(struct cluster *c)
+{
+    static uint64_t v[COLD_PUTS], cpu[COLD_PUTS];
+    unsigned count = 0, step = c->pairs > COLD_PUTS ? c->pairs / COLD_PUTS : 1;
+
+    /* Those between the ones that ring_cold has taken, where there are any. */
+    for (unsigned i = 1 + step / 2; i < c->pairs && count < COLD_PUTS; i += step) {
+        struct queue *q = &c->queue[0][i];
+        for (unsigned k = 0; k < 300; k++) /* at any point of the sweep */
+            put_and_wait(c, 0, k + clock_ns() % 7);
+        uint64_t used = cpu_ns(CLOCK_THREAD_CPUTIME_ID), begun = clock_ns();
+        queue_put(q, &c->queue[1][i], i);
+        while (queue_poll(q) == 0)
+            put_and_wait(c, 0, i);
+        v[count] = clock_ns() - begun;
+        cpu[count++] = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - used;
+    }
+    printf("\"clock_count\": %u, \"clock_p50_us\": %.3f, \"clock_p99_us\": %.3f, \"clock_max_us\": %.3f, ", count,
+           percentile(v, count, 0.5), percentile(v, count, 0.99), percentile(v, count, 1));
+    printf("\"clock_cpu_p99_us\": %.3f, \"clock_cpu_max_us\": %.3f, ", percentile(cpu, count, 0.99), percentile(cpu, count, 1));
+}
+
 static double naps(void)
 {
     struct timespec nap = {0, 1000000};
@@ -148,6 +173,7 @@ static int measure(unsigned pairs)
     printf("{\"pairs\": %u, \"create_us\": %.3f, \"connect_us\": %.3f, ", pairs, (double)c.create_ns / 2e3 / pairs,
            (double)c.connect_ns / 2e3 / pairs);
     measure_busy(&c);
+    measure_clock(&c);
     measure_cold(&c);
     ret = measure_idle(pairs);
     begun = clock_ns();

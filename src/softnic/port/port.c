@@ -17,8 +17,17 @@ enum {
     ACTIVE_BUDGET = 64 /* QPs a turn */
 };
 
-#define SWEEP_NS 30000u
 #define WORK_NS  40u /* of a piece of work, payload apart; a guess that needs no clock */
+/*
+ * A busy port sees all cold registers in SWEEP_NS of the clock's. Slices are measured in guessed work, since the clock
+ * is too dear for each turn; it is read once a sweep, and tells how far off the guess is.
+ */
+#define SWEEP_NS         75000u
+#define SWEEP_EFFORT     30000u  /* to begin with, and where the clock is a simulation's */
+#define SWEEP_EFFORT_MAX 200000u
+#define SWEEP_EFFORT_MIN 2000u
+#define SWEEP_FEW        512u     /* registers that cost little, whatever the slice */
+#define SWEEP_BROKEN_NS  1000000u /* the driver was not running: says nothing about work */
 
 /* ---- life ---------------------------------------------------------------------------------------------------- */
 
@@ -34,6 +43,7 @@ int sn_port_create(const struct sn_port_config *config, struct sn_port **out)
         port->config = *config;
     port->burst_most = port->config.burst_bytes != 0 ? port->config.burst_bytes : SN_BURST_BYTES;
     port->burst_bytes = port->burst_most;
+    port->sweep_effort = SWEEP_EFFORT;
     ret = sn_inproc_create(&port->inproc);
     if (ret != 0) {
         free(port);
@@ -205,6 +215,38 @@ static unsigned look_cold(struct sn_port *port, uint64_t slots)
     }
     port->sweep_nic = nic;
     port->cold_found += taken;
+    port->swept += (uint32_t)(slots < port->reg_slots ? slots : port->reg_slots);
+    return taken;
+}
+
+/* All have been seen: how long did it take? In steps, since now and then it was the scheduler that took it. */
+static void sweep_done(struct sn_port *port)
+{
+    uint64_t now = sn_port_now(port), took = now - port->sweep_begun;
+    bool tells = port->sweep_begun != 0 && !port->sweep_idled && took < SWEEP_BROKEN_NS && took != 0;
+
+    if (tells && took > SWEEP_NS)
+        port->sweep_effort -= port->sweep_effort / (took > 2 * SWEEP_NS ? 4 : 16);
+    else if (tells)
+        port->sweep_effort += port->sweep_effort / 16;
+    if (port->sweep_effort < SWEEP_EFFORT_MIN)
+        port->sweep_effort = SWEEP_EFFORT_MIN;
+    if (port->sweep_effort > SWEEP_EFFORT_MAX)
+        port->sweep_effort = SWEEP_EFFORT_MAX;
+    port->sweep_begun = now;
+    port->sweep_idled = false;
+    port->swept = 0;
+}
+
+/* Work holds up the sweep, so the slice grows with it: all registers are seen in time, whatever the others do. */
+static unsigned sweep(struct sn_port *port, bool idle)
+{
+    unsigned taken =
+        look_cold(port, idle ? SLICE_IDLE : SLICE_BUSY + port->reg_slots * port->effort / port->sweep_effort);
+
+    port->sweep_idled |= idle;
+    if (port->swept >= port->reg_slots && port->reg_slots > SWEEP_FEW && port->config.now == NULL && !port->thread_looks)
+        sweep_done(port);
     return taken;
 }
 
@@ -238,11 +280,8 @@ static unsigned turn(struct sn_port *port)
     }
     if (port->xfers != NULL)
         work += sn_xfer_poll(port);
-    /* Work holds up the sweep, so the slice grows with it: all registers are seen in SWEEP_NS, whatever the others do. */
-    if (port->hot_count != port->uar_count) { /* else all have been looked at */
-        bool idle = rung == 0 && port->effort == 0;
-        rung += look_cold(port, idle ? SLICE_IDLE : SLICE_BUSY + port->reg_slots * port->effort / SWEEP_NS);
-    }
+    if (port->hot_count != port->uar_count) /* else all have been looked at */
+        rung += sweep(port, rung == 0 && port->effort == 0);
     port->effort = 0;
     if (port->active_count != 0 || port->inproc.tail != 0 || port->ack_first != NULL)
         work += run_active(port);
