@@ -143,12 +143,34 @@ struct queue_model {
     }
 };
 
+/* A counted step, from what its addition found there. */
+struct addition {
+    uint64_t found, value;
+    bool operator<(const addition &other) const
+    {
+        return found < other.found;
+    }
+};
+
+/* Additions in the order that they must have had, each made once: every one found what those before it had left. */
+inline bool adds_up(std::vector<addition> list, uint64_t end)
+{
+    uint64_t sum = 0;
+    std::sort(list.begin(), list.end());
+    for (const addition &a : list) {
+        if (a.found != sum)
+            return false;
+        sum += a.value;
+    }
+    return sum == end;
+}
+
 /* Steps of one queue in ticket order. */
 inline std::vector<const struct step *> in_order(const std::vector<struct step> &steps, int queue)
 {
     std::vector<const struct step *> order;
     for (const struct step &step : steps)
-        if (step.posted && step.queue == queue)
+        if (step.posted && step.queue == queue && step.kind != STEP_PUT_COUNTER && step.kind != STEP_PUT_SIGNAL_COUNTER)
             order.push_back(&step);
     std::stable_sort(order.begin(), order.end(), [](const struct step *a, const struct step *b) { return a->ticket < b->ticket; });
     return order;

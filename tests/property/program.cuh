@@ -10,7 +10,7 @@
 
 #include "doca_gpunetio_device.h"
 
-enum { MAX_QUEUES = 6, MAX_BYTES = 192 };
+enum { MAX_QUEUES = 6, MAX_BYTES = 192, WRONG_BYTES = -1000 /* the status of a step whose counter moved too early */ };
 
 enum step_kind {
     STEP_PUT,         /* length bytes from source to target; length 0 posts a NOP */
@@ -23,6 +23,8 @@ enum step_kind {
     STEP_WRITE_INLINE,
     STEP_COMPARE_SWAP,
     STEP_MASKED_ADD_4,
+    STEP_PUT_COUNTER, /* to the step's own bytes; when they are there, value added to the queue's counter: old value to result */
+    STEP_PUT_SIGNAL_COUNTER, /* the same, with 1 added to a second counter in between */
     STEP_BAD_KEY,     /* by hand, a WRITE with a key that does not exist */
     STEP_BAD_RANGE,   /* a put that ends beyond the region */
     STEP_BAD_LOCAL,   /* a put from memory that the local key does not cover */
@@ -46,13 +48,16 @@ struct step {
 };
 
 struct program {
-    struct doca_gpu_dev_verbs_qp *qps[MAX_QUEUES];
+    struct doca_gpu_dev_verbs_qp *qps[MAX_QUEUES], *companions[MAX_QUEUES];
+    struct doca_gpu_dev_verbs_addr counters[MAX_QUEUES]; /* two words: counter, counter of signals */
+    struct doca_gpu_dev_verbs_addr own; /* bytes of counted steps, MAX_BYTES each */
     struct doca_gpu_dev_verbs_addr target[MAX_QUEUES], words[MAX_QUEUES];
     struct doca_gpu_dev_verbs_addr source, results; /* results: MAX_BYTES a step */
     struct step *steps;
     int steps_per_thread;
     uint32_t region_bytes;
     int *final_status; /* [thread * MAX_QUEUES + queue] */
+    int *companion_status; /* the same */
     int queues;
 };
 
@@ -153,12 +158,57 @@ __device__ static inline uint64_t post(const struct program &program, const stru
     }
 }
 
+__device__ static inline bool is_counted(uint8_t kind)
+{
+    return kind == STEP_PUT_COUNTER || kind == STEP_PUT_SIGNAL_COUNTER;
+}
+
+/* These give no ticket: what they write is theirs alone, so that their place in the queue's order does not matter. */
+__device__ static inline void post_counted(const struct program &program, const struct step &step, uint64_t number)
+{
+    struct doca_gpu_dev_verbs_qp *qp = program.qps[step.queue], *companion = program.companions[step.queue];
+    const struct doca_gpu_dev_verbs_addr target = at(program.own, number * MAX_BYTES);
+    const struct doca_gpu_dev_verbs_addr source = at(program.source, step.source);
+    const struct doca_gpu_dev_verbs_addr result = at(program.results, number * MAX_BYTES);
+    const struct doca_gpu_dev_verbs_addr counter = program.counters[step.queue];
+    const uint32_t options = step.skip_db ? DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING
+                                          : DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_DEFAULT;
+    if (step.kind == STEP_PUT_COUNTER)
+        doca_gpu_dev_verbs_put_counter<GT_SHARED>(qp, target, source, step.length, companion, counter, result, step.value,
+                                                  options);
+    else
+        doca_gpu_dev_verbs_put_signal_counter<GT_ADD, GT_SHARED>(qp, target, source, step.length, at(counter, 8),
+                                                                 at(result, 8), 1, companion, counter, result, step.value,
+                                                                 options);
+}
+
+/* The companion is done with all that was posted to it: the bytes whose arrival it counted are there. */
+__device__ static inline int wait_counted(const struct program &program, const struct step &step, uint64_t number)
+{
+    const int status = doca_gpu_dev_verbs_wait<GT_SHARED, GT_AUTO>(program.companions[step.queue]);
+    if (status != 0)
+        return status;
+    const volatile uint8_t *is = (const volatile uint8_t *)at(program.own, number * MAX_BYTES).addr;
+    const volatile uint8_t *sent = (const volatile uint8_t *)at(program.source, step.source).addr;
+    for (uint32_t i = 0; i < step.length; ++i)
+        if (is[i] != sent[i])
+            return WRONG_BYTES;
+    return 0;
+}
+
 __global__ void run_program(struct program program)
 {
     const int thread = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     for (int i = 0; i < program.steps_per_thread; ++i) {
         const uint64_t number = (uint64_t)thread * (uint64_t)program.steps_per_thread + (uint64_t)i;
         struct step *step = &program.steps[number];
+        if (is_counted(step->kind)) {
+            post_counted(program, *step, number);
+            step->posted = 1;
+            if (step->wait)
+                step->status = wait_counted(program, *step, number);
+            continue;
+        }
         step->ticket = post(program, *step, at(program.results, number * MAX_BYTES));
         step->posted = 1;
         if (step->wait)
@@ -171,6 +221,10 @@ __global__ void run_program(struct program program)
         nop.queue = (uint8_t)q;
         post(program, nop, program.results);
         program.final_status[thread * MAX_QUEUES + q] = doca_gpu_dev_verbs_wait<GT_SHARED, GT_AUTO>(program.qps[q]);
+        doca_gpu_dev_verbs_ticket_t last = 0; /* rings the companion's, too */
+        doca_gpu_dev_verbs_put<GT_SHARED>(program.companions[q], program.own, program.source, 0, &last);
+        program.companion_status[thread * MAX_QUEUES + q] =
+            doca_gpu_dev_verbs_wait<GT_SHARED, GT_AUTO>(program.companions[q]);
     }
 }
 

@@ -44,7 +44,8 @@ static const struct {
 static struct step draw_step(draw &draw, int queues)
 {
     static const uint8_t good[] = {STEP_PUT,      STEP_PUT,     STEP_P,       STEP_GET,          STEP_SIGNAL,       STEP_PUT_SIGNAL,
-                                   STEP_P_SIGNAL, STEP_WRITE_2, STEP_WRITE_INLINE, STEP_COMPARE_SWAP, STEP_MASKED_ADD_4};
+                                   STEP_P_SIGNAL, STEP_WRITE_2, STEP_WRITE_INLINE, STEP_COMPARE_SWAP, STEP_MASKED_ADD_4,
+                                   STEP_PUT_COUNTER, STEP_PUT_SIGNAL_COUNTER};
     struct step step = {};
     step.kind = good[draw.below(sizeof(good))];
     step.queue = (uint8_t)draw.below((uint32_t)queues);
@@ -59,17 +60,20 @@ static struct step draw_step(draw &draw, int queues)
     step.source = draw.below(SOURCE - MAX_BYTES);
     step.word = draw.below(WORDS);
     step.value = step.kind == STEP_COMPARE_SWAP ? draw.below(4) : draw.engine();
+    if (is_counted(step.kind))
+        step.value = 1 + draw.below(1000);
     step.wait = draw.below(4) == 0;
     step.skip_db = !step.wait && draw.below(4) == 0;
     return step;
 }
 
 struct memory { /* shared by all seeds of a process */
-    region source, results, steps, status;
+    region source, results, steps, status, own, counters, companion_status;
     std::vector<std::unique_ptr<region>> targets, words;
     explicit memory(world &w)
         : source(w, SOURCE), results(w, THREADS * STEPS * MAX_BYTES), steps(w, THREADS * STEPS * sizeof(struct step)),
-          status(w, THREADS * MAX_QUEUES * sizeof(int))
+          status(w, THREADS * MAX_QUEUES * sizeof(int)), own(w, THREADS * STEPS * MAX_BYTES), counters(w, 4096),
+          companion_status(w, THREADS * MAX_QUEUES * sizeof(int))
     {
         for (int q = 0; q < MAX_QUEUES; ++q) {
             targets.emplace_back(new region(w, REGION));
@@ -85,6 +89,40 @@ static bool fail(uint64_t seed, const char *what, uint64_t a, uint64_t b)
     return false;
 }
 
+static const uint64_t UNTOUCHED = 0xeeeeeeeeeeeeeeeeull; /* what result slots hold before */
+
+/* Counted steps of a queue: each addition once, each after its put. */
+static bool check_counters(uint64_t seed, memory &m, const std::vector<struct step> &steps, int q)
+{
+    std::vector<addition> counted, signalled;
+    for (size_t i = 0; i < steps.size(); ++i) {
+        const struct step &step = steps[i];
+        uint64_t found[2];
+        if (!is_counted(step.kind) || step.queue != q)
+            continue;
+        memcpy(found, m.results.data + i * MAX_BYTES, sizeof(found));
+        if (found[0] == UNTOUCHED || (step.kind == STEP_PUT_SIGNAL_COUNTER && found[1] == UNTOUCHED))
+            return fail(seed, "a counted step was not counted: step, kind", i, step.kind);
+        counted.push_back({found[0], step.value});
+        if (step.kind == STEP_PUT_SIGNAL_COUNTER)
+            signalled.push_back({found[1], 1});
+        if (step.wait && step.status != 0)
+            return fail(seed, step.status == WRONG_BYTES ? "a counter moved before its put" : "a wait for a counter failed", i,
+                        (uint64_t)step.status);
+        if (memcmp(m.own.data + i * MAX_BYTES, m.source.data + step.source, step.length) != 0)
+            return fail(seed, "bytes of a counted put: step, length", i, step.length);
+    }
+    const uint64_t *end = (const uint64_t *)m.counters.data + 2 * q;
+    if (!adds_up(counted, end[0]))
+        return fail(seed, "counter of queue, value", (uint64_t)q, end[0]);
+    if (!adds_up(signalled, end[1]))
+        return fail(seed, "signals of counted puts of queue, value", (uint64_t)q, end[1]);
+    for (int t = 0; t < THREADS; ++t)
+        if (((int *)m.companion_status.data)[t * MAX_QUEUES + q] != 0)
+            return fail(seed, "final wait of thread on the companion of queue", (uint64_t)t, (uint64_t)q);
+    return true;
+}
+
 static bool check_queue(uint64_t seed, memory &m, const std::vector<struct step> &steps, int q, queue &queue)
 {
     queue_model model;
@@ -98,6 +136,8 @@ static bool check_queue(uint64_t seed, memory &m, const std::vector<struct step>
     const std::vector<const struct step *> order = in_order(steps, q);
     const bool queue_fails =
         std::any_of(order.begin(), order.end(), [](const struct step *step) { return is_bad(step->kind); });
+    if (!check_counters(seed, m, steps, q))
+        return false;
     for (const struct step *step : order) {
         if (model.failed == nullptr && is_bad(step->kind))
             model.failed = step;
@@ -166,11 +206,20 @@ static bool run_seed(world &w, memory &m, uint64_t seed, bool repairable)
         struct step &step = steps[draw.below((uint32_t)steps.size())];
         step.kind = bad[draw.below(3)];
         step.skip_db = 0;
+        /*
+         * A WAIT ends with a completion of the main queue. What is posted to that after its error has none, and whoever
+         * posts both sees the error only then; so the queue that is to fail has no counted steps.
+         */
+        for (struct step &other : steps)
+            if (other.queue == step.queue && is_counted(other.kind))
+                other.kind = STEP_PUT;
         fault = step.kind == STEP_BAD_KEY ? "bad key" : step.kind == STEP_BAD_RANGE ? "bad range" : "bad local key";
     }
     for (size_t i = 0; i < SOURCE; ++i)
         m.source.data[i] = (uint8_t)(draw.engine() >> 13);
     memset(m.results.data, 0xee, m.results.size);
+    memset(m.own.data, 0, m.own.size);
+    memset(m.counters.data, 0, m.counters.size);
     memcpy(m.steps.data, steps.data(), steps.size() * sizeof(struct step));
 
     doca_gpu_verbs_service_t service = nullptr;
@@ -179,9 +228,11 @@ static bool run_seed(world &w, memory &m, uint64_t seed, bool repairable)
     struct program program;
     memset(&program, 0, sizeof(program));
     for (int q = 0; q < count; ++q) {
-        queues.emplace_back(new queue(w, options, false));
+        queues.emplace_back(new queue(w, options, true));
         queues.back()->monitor(service);
         program.qps[q] = queues.back()->dev_main;
+        program.companions[q] = queues.back()->dev_companion;
+        program.counters[q] = m.counters.at(16 * (uint64_t)q);
         program.target[q] = m.targets[(size_t)q]->at(0);
         program.words[q] = m.words[(size_t)q]->at(0);
         for (size_t i = 0; i < REGION; ++i)
@@ -190,6 +241,8 @@ static bool run_seed(world &w, memory &m, uint64_t seed, bool repairable)
     }
     program.source = m.source.at(0);
     program.results = m.results.at(0);
+    program.own = m.own.at(0);
+    program.companion_status = (int *)m.companion_status.data;
     program.steps = (struct step *)m.steps.data;
     program.steps_per_thread = STEPS;
     program.region_bytes = REGION;
