@@ -453,6 +453,35 @@ static void both_buffers_of_a_register(void **state)
     both_buffers(11);
 }
 
+/* The very object stays; keys, memory and rights are new, and the old key is dead. */
+static void regions_that_change(void **state)
+{
+    (void)state;
+    struct rig r;
+    rig_open(&r, 0);
+    uint8_t *other = rig_pages(8192);
+    struct ibv_pd *pd = softnic_ibv_alloc_pd(r.context);
+    struct ibv_mr *mr = (softnic_ibv_reg_mr)(r.pd, r.data, 4096, IBV_ACCESS_LOCAL_WRITE);
+    assert_true(pd && mr);
+    uint32_t key = mr->lkey;
+    assert_int_equal(softnic_ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, other, 8192, 0), 0);
+    assert_true(mr->addr == other && mr->length == 8192 && mr->pd == r.pd && mr->lkey != key && mr->lkey == mr->rkey);
+    assert_int_equal(softnic_ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS, pd, NULL, 0,
+                                          IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE),
+                     0);
+    assert_true(mr->addr == other && mr->length == 8192 && mr->pd == pd);
+    key = mr->lkey;
+    assert_int_equal(softnic_ibv_rereg_mr(mr, 0, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
+    assert_int_equal(softnic_ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, (void *)64, 4096, 0),
+                     IBV_REREG_MR_ERR_INPUT);
+    assert_int_equal(mr->lkey, key);
+    assert_int_equal(softnic_ibv_dealloc_pd(pd), EBUSY);
+    assert_int_equal(softnic_ibv_dereg_mr(mr), 0);
+    assert_int_equal(softnic_ibv_dealloc_pd(pd), 0);
+    free(other);
+    rig_close(&r);
+}
+
 static void what_the_device_says(void **state)
 {
     (void)state;
@@ -486,6 +515,7 @@ int main(void)
         cmocka_unit_test(dci_in_a_ring),
         cmocka_unit_test(commands_on_verbs_objects),
         cmocka_unit_test(both_buffers_of_a_register),
+        cmocka_unit_test(regions_that_change),
         cmocka_unit_test(what_the_device_says),
     };
     setenv("SOFTNIC_WIRE", "none", 1);

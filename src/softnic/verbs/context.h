@@ -60,6 +60,7 @@ struct sv_context {
     struct sv_qp_page *_Atomic qps[256]; /* by bits 15..8 of the number; data/qp.c */
     struct sv_evq async;            /* asynchronous events; async.c */
     struct sv_source port_source;
+    unsigned registers_shared; /* by queue pairs that found none of their own */
     struct sv_context *next_context; /* all open ones; registry lock */
     struct verbs_context verbs;      /* last: ends in struct ibv_context */
 };
@@ -87,6 +88,8 @@ struct sv_pd {
 struct sv_mr {
     struct sv_object object;
     struct ibv_mr ibv;
+    unsigned access; /* what it was registered with */
+    uint64_t iova;
     struct sv_memory memory;
 };
 

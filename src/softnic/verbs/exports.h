@@ -31,7 +31,7 @@
 
 /* The rest of the CPU data path (data/). */
 #define SOFTNIC_DATA_VERBS(X)                                                                                          \
-    X(ibv_resize_cq) X(ibv_modify_srq) X(ibv_query_srq) X(ibv_init_ah_from_wc) X(ibv_create_ah_from_wc)
+    X(ibv_rereg_mr) X(ibv_resize_cq) X(ibv_modify_srq) X(ibv_query_srq) X(ibv_init_ah_from_wc) X(ibv_create_ah_from_wc)
 
 /* Events (data/channel.c, data/async.c) and extended queue pairs. */
 #define SOFTNIC_EVENT_VERBS(X)                                                                                         \

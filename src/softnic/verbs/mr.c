@@ -72,6 +72,8 @@ static struct ibv_mr *make_mr(struct ibv_pd *pd, struct sv_context *ctx, const c
     if (!mr)
         return NULL;
     mr->memory = *memory;
+    mr->access = access;
+    mr->iova = iova;
     struct sn_mkey_attr attr = {.pdn = sv_container(pd, struct sv_pd, ibv)->pdn,
                                 .access = access & 0x1f, /* enum sn_access */
                                 .iova = access & IBV_ACCESS_ZERO_BASED ? 0 : iova,
@@ -191,4 +193,59 @@ int softnic_ibv_dereg_mr(struct ibv_mr *ibv)
     sv_memory_release(&mr->memory);
     free(mr);
     return 0;
+}
+
+/* ---- changing a region ---------------------------------------------------------------------------------------------- */
+
+static int refuse_rereg(const struct ibv_mr *mr, int flags)
+{
+    sv_refuse(EINVAL, "ibv_rereg_mr: mr %p, flags = 0x%x (1: addr and length, 2: pd, 4: access)", (const void *)mr, flags);
+    return IBV_REREG_MR_ERR_INPUT;
+}
+
+/* `fresh` takes the place of `mr` in its caller's hands. -EBUSY: windows are bound to the old one. */
+static int replace(struct sv_context *ctx, struct sv_mr *mr, struct sv_mr *fresh)
+{
+    sn_port_lock(ctx->port);
+    int rc = sn_mkey_destroy(ctx->nic, mr->ibv.lkey);
+    if (!rc)
+        sv_object_unlink(&fresh->object);
+    sn_port_unlock(ctx->port);
+    if (rc)
+        return rc;
+    sv_memory_release(&mr->memory);
+    mr->memory = fresh->memory;
+    mr->ibv = fresh->ibv;
+    mr->access = fresh->access;
+    mr->iova = fresh->iova;
+    free(fresh);
+    return 0;
+}
+
+/*
+ * The region gets new keys, whatever changes; until then the old ones are valid, and they stay so if the change is refused.
+ * A region of a DMA-BUF can only become one of plain memory: its descriptor is not there to be asked again.
+ */
+int softnic_ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+    static const char what[] = "ibv_rereg_mr";
+    struct sv_context *ctx = ibv ? sv_context_check(ibv->context, what) : NULL;
+    if (!ctx)
+        return IBV_REREG_MR_ERR_INPUT;
+    struct sv_mr *mr = sv_container(ibv, struct sv_mr, ibv);
+    bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION, new_pd = flags & IBV_REREG_MR_CHANGE_PD;
+    bool dmabuf = !ibv->addr && !moves;
+    if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || (moves && !length) || (new_pd && !pd) || dmabuf)
+        return refuse_rereg(ibv, flags);
+    struct ibv_mr *fresh = reg_address(new_pd ? pd : ibv->pd, what, moves ? addr : ibv->addr, moves ? length : ibv->length,
+                                       moves ? (uintptr_t)addr : mr->iova,
+                                       flags & IBV_REREG_MR_CHANGE_ACCESS ? (unsigned)access : mr->access);
+    if (!fresh)
+        return IBV_REREG_MR_ERR_INPUT;
+    int rc = replace(ctx, mr, sv_container(fresh, struct sv_mr, ibv));
+    if (!rc)
+        return 0;
+    softnic_ibv_dereg_mr(fresh);
+    sv_refuse(-rc, "%s: key 0x%x: %s", what, ibv->lkey, prm_engine_reason(rc));
+    return IBV_REREG_MR_ERR_INPUT;
 }
