@@ -59,6 +59,7 @@ void sv_sq_ring(struct sv_qp *qp);
 
 int sv_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int sv_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+int sv_get_srq_num(struct ibv_srq *ibv, uint32_t *number);
 int sv_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 
 #endif

@@ -17,6 +17,7 @@ enum {
     WQE_BYTES_MAX = SN_WQE_MAX_DS * SN_WQE_SEG,
     INLINE_HEADER = sizeof(struct sn_inline_seg),
     RECORD_BYTES = 64,
+    SHARED_REGISTERS = 1024,
 };
 
 /* ---- by number ----------------------------------------------------------------------------------------------------- */
@@ -196,14 +197,30 @@ static int alloc(struct sv_qp *qp, struct ibv_pd *pd)
     return 0;
 }
 
-/* A register of its own while there are some; else the one of another queue pair, which softnic can tell apart. */
+/* One that queue pairs have already, another one each time: softnic can tell their doorbells apart. NULL: there is none. */
+static struct sv_uar *share_uar(struct sv_context *ctx)
+{
+    struct sv_uar *found = NULL;
+    unsigned left = ctx->registers_shared++ % SHARED_REGISTERS;
+
+    for (struct sv_object *o = ctx->objects[SV_UAR]; o; o = o->next) {
+        struct sv_uar *uar = sv_container(o, struct sv_uar, object);
+        if (!uar->queues)
+            continue;
+        found = uar;
+        if (left-- == 0)
+            break;
+    }
+    return found;
+}
+
+/* A register of its own while there are some. */
 static int take_uar(struct sv_qp *qp)
 {
-    struct sv_context *ctx = qp->context;
-    int rc = sv_uar_create(ctx, false, &qp->uar);
+    int rc = sv_uar_create(qp->context, false, &qp->uar);
 
-    if (rc && ctx->objects[SV_QP])
-        qp->uar = sv_container(ctx->objects[SV_QP], struct sv_qp, object)->uar;
+    if (rc)
+        qp->uar = share_uar(qp->context);
     if (!qp->uar)
         return rc ? rc : -ENOSPC;
     qp->uar->queues++;

@@ -185,6 +185,12 @@ int softnic_ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int m
     return rc ? sv_refuse(-rc, "%s: SRQ 0x%x: %s", what, srq->srqn, prm_engine_reason(rc)) : 0;
 }
 
+int sv_get_srq_num(struct ibv_srq *ibv, uint32_t *number)
+{
+    *number = sv_srq_of(ibv)->srqn;
+    return 0;
+}
+
 int softnic_ibv_query_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr)
 {
     static const char what[] = "ibv_query_srq";

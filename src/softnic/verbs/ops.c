@@ -73,7 +73,8 @@ void sv_ops_fill(struct sv_context *ctx)
     v->create_cq_ex = sv_create_cq_ex;
     v->open_qp = refuse_open_qp;
     v->create_qp_ex = sv_create_qp_ex;
-    v->create_srq_ex = refuse_create_srq_ex;
+    v->create_srq_ex = refuse_create_srq_ex; /* of the basic type the header makes an ibv_create_srq */
+    v->get_srq_num = sv_get_srq_num;
     v->open_xrcd = refuse_open_xrcd;
     v->ibv_create_flow = refuse_create_flow;
     v->sz = sizeof(*v);

@@ -15,7 +15,7 @@
 enum {
     VENDOR_MELLANOX = 0x02c9, /* clients decide by it whether mlx5 calls work here */
     PART_CONNECTX7 = 4129,    /* clients that know parts by number take their ConnectX-7 way: softnic has what that needs */
-    MAX_QP = 1 << 16,
+    MAX_QP = 60000, /* of a process; transport/qp.c */
     NIC_CLOCK_KHZ = 1000000, /* times in CQEs are CLOCK_MONOTONIC in nanoseconds */
 };
 
