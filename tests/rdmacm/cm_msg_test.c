@@ -302,6 +302,14 @@ static void lengths_other_than_256_are_refused(void **state)
 
 /* ---- IP addresses (annex A11) --------------------------------------------------------------------------------------- */
 
+static void same_ip(const struct sn_cm_ip *a, const struct sn_cm_ip *b)
+{
+    assert_int_equal(a->version, b->version);
+    assert_int_equal(a->port, b->port);
+    assert_memory_equal(a->source, b->source, 16);
+    assert_memory_equal(a->destination, b->destination, 16);
+}
+
 static void ip_header(void **state)
 {
     (void)state;
@@ -316,13 +324,13 @@ static void ip_header(void **state)
     m.private_length = SN_CM_REQ_PRIVATE;
     memcpy(m.private_data, bytes, sizeof(bytes));
     assert_true(sn_cm_ip_parse(&m, &back));
-    assert_memory_equal(&back, &ip, sizeof(ip));
+    same_ip(&back, &ip);
     ip.version = 6;
     memset(ip.source, 0xfd, 16);
     sn_cm_ip_build(&ip, m.private_data);
     assert_int_equal(m.private_data[1], 0x60);
     assert_true(sn_cm_ip_parse(&m, &back));
-    assert_memory_equal(&back, &ip, sizeof(ip));
+    same_ip(&back, &ip);
     m.private_data[1] = 0x50;
     assert_false(sn_cm_ip_parse(&m, &back));
     m.private_data[1] = 0x40;
