@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each operation on each service, signalled or not, inline or not, with and without an SRQ: bytes and completions. */
+#include "gdaki/softnic.h"
 #include "rig.h"
 
 enum { LENGTH_SMALL = 37, LENGTH_LARGE = 9001, AT = 65536, IMM = 0x12345678 };
@@ -197,12 +198,29 @@ static void run_all(struct rig *r, enum op op, uint32_t *seed)
         }
 }
 
+static bool faults; /* a plan loses, doubles, delays and damages: a reliable connection shows nothing of it */
+static struct softnic_fault_stats injected;
+
+/* The counts are those of one port's life. */
+static void count_faults(void)
+{
+    struct softnic_fault_stats s;
+    assert_int_equal(softnic_fault_stats(&s, sizeof(s)), sizeof(s));
+    injected.dropped += s.dropped;
+    injected.duplicated += s.duplicated;
+    injected.reordered += s.reordered;
+    injected.corrupted += s.corrupted;
+    injected.responses_lost += s.responses_lost;
+    injected.doorbells_delayed += s.doorbells_delayed;
+    injected.rnr_naks += s.rnr_naks;
+}
+
 static void test_matrix(void **state)
 {
     const enum ibv_qp_type types[] = {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD};
     uint32_t seed = 0;
     (void)state;
-    for (int t = 0; t < 3; t++)
+    for (int t = 0; t < (faults ? 1 : 3); t++)
         for (unsigned bits = 0; bits < 8; bits++) {
             struct rig r;
             struct rig_options o = {.type = types[t],
@@ -211,11 +229,13 @@ static void test_matrix(void **state)
                                     .one_cq = false,
                                     .wr = 4, /* rings wrap */
                                     .inlines = LENGTH_SMALL,
+                                    .timeout = faults ? 9 : 0, /* 2 ms */
                                     .mtu = bits & 4 ? IBV_MTU_256 : IBV_MTU_4096};
             rig_open(&r, &o);
             for (int op = 0; op < OPS; op++)
                 if (has(types[t], (enum op)op))
                     run_all(&r, (enum op)op, &seed);
+            count_faults();
             rig_close(&r);
         }
 }
@@ -317,14 +337,30 @@ static void test_full(void **state)
     rig_close(&r);
 }
 
-int main(void)
+/* Each fault was met, or the run above proves nothing. */
+static void test_injected(void **state)
+{
+    (void)state;
+    if (!faults)
+        return;
+    assert_true(injected.dropped > 20 && injected.duplicated > 20 && injected.reordered > 20);
+    assert_true(injected.corrupted > 20 && injected.responses_lost > 20 && injected.doorbells_delayed > 20);
+    assert_true(injected.rnr_naks > 5);
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_matrix),
+        cmocka_unit_test(test_injected),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_list),
         cmocka_unit_test(test_full),
     };
+    faults = argc > 1 && !strcmp(argv[1], "faults");
     rig_env("eth");
+    if (faults)
+        setenv("SOFTNIC_FAULTS", "drop:rate=0.02;dup:rate=0.02;reorder:rate=0.02;corrupt:rate=0.01;rnr:rate=0.05,kind=send;"
+                                 "lose-response:rate=0.02;doorbell-delayed:rate=0.02,by=100us", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
