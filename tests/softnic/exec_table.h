@@ -116,6 +116,54 @@ SN_FN void exec_table_wqe(struct exec_table_result *r)
     }
 }
 
+/* A bind, and each thing about it that makes it none. */
+SN_FN void exec_table_bind(struct exec_table_result *r, struct exec_raw *raw)
+{
+    struct sn_umr_ctrl_seg *umr = (struct sn_umr_ctrl_seg *)(void *)exec_seg(raw, 1);
+    struct sn_mkey_seg *key = (struct sn_mkey_seg *)(void *)exec_seg(raw, 4);
+    struct sn_klm_seg *klm = (struct sn_klm_seg *)(void *)exec_seg(raw, 8);
+    struct sn_wqe w;
+
+    exec_ctrl(raw, SN_OPCODE_UMR, 0, 1, SN_UMR_DS, 8);
+    ((struct sn_ctrl_seg *)(void *)exec_seg(raw, 0))->imm = sn_swap32(0x12345678);
+    umr->flags = SN_UMR_INLINE;
+    umr->klm_octowords = sn_put16(4);
+    umr->mkey_mask = sn_put64(SN_UMR_MASK_BIND);
+    key->free = 0;
+    key->access = SN_MKEY_REMOTE_READ;
+    key->qpn_mkey = sn_put32(0xabcdef79);
+    key->start_addr = sn_put64(0x1000);
+    key->len = sn_put64(0x200);
+    klm->byte_count = sn_put32(0x200);
+    klm->mkey = sn_put32(77);
+    klm->address = sn_put64(0x5000);
+    EXEC_CHECK(exec_parse(raw, &w) == SN_FAULT_NONE && w.op == SN_OP_BIND && w.rkey == 0x12345678 && w.bind_low == 0x79 &&
+               w.dqpn == 0xabcdef && w.raddr == 0x1000 && w.compare == 0x5000 && w.swap_add == 0x200 && w.wait_cqn == 77 &&
+               w.bind_access == SN_MKEY_REMOTE_READ && w.blocks == 3);
+    key->free = SN_MKEY_FREE;
+    EXEC_CHECK(exec_parse(raw, &w) == SN_FAULT_NONE && w.swap_add == 0);
+    key->free = 0;
+    klm->byte_count = sn_put32(0x201);
+    EXEC_CHECK(exec_parse(raw, &w) == SN_FAULT_BIND);
+    klm->byte_count = sn_put32(0x200);
+    umr->mkey_mask = sn_put64(SN_UMR_MASK_BIND | SN_UMR_MASK_LOCAL_WRITE);
+    EXEC_CHECK(exec_parse(raw, &w) == SN_FAULT_OPCODE);
+    umr->mkey_mask = sn_put64(SN_UMR_MASK_BIND);
+    umr->klm_octowords = sn_put16(8);
+    EXEC_CHECK(exec_parse(raw, &w) == SN_FAULT_DS);
+    umr->klm_octowords = sn_put16(4);
+    umr->flags = 0;
+    EXEC_CHECK(exec_parse(raw, &w) == SN_FAULT_DS);
+    for (uint32_t ds = 1; ds < SN_UMR_DS; ds++) {
+        exec_ctrl(raw, SN_OPCODE_UMR, 0, 1, ds, 8);
+        EXEC_CHECK(exec_parse(raw, &w) == SN_FAULT_DS);
+    }
+    exec_ctrl(raw, SN_OPCODE_LOCAL_INVAL, 0, 1, 1, 8);
+    EXEC_CHECK(exec_parse(raw, &w) == SN_FAULT_NONE && w.op == SN_OP_INVALIDATE && w.rkey == 0x04030201);
+    exec_ctrl(raw, SN_OPCODE_LOCAL_INVAL, 0, 1, 2, 8);
+    EXEC_CHECK(exec_parse(raw, &w) == SN_FAULT_DS);
+}
+
 SN_FN void exec_table_atomics_parse(struct exec_table_result *r)
 {
     struct exec_raw raw;
@@ -157,6 +205,7 @@ SN_FN void exec_table_atomics_parse(struct exec_table_result *r)
     ((struct sn_wait_seg *)(void *)exec_seg(&raw, 1))->max_index = sn_put32(0xfffffffe);
     ((struct sn_wait_seg *)(void *)exec_seg(&raw, 1))->cqn = sn_put32(77);
     EXEC_CHECK(exec_parse(&raw, &w) == SN_FAULT_NONE && w.wait_cqn == 77 && w.wait_index == 0xfffffffeu);
+    exec_table_bind(r, &raw);
     for (uint32_t opcode = 0; opcode < 256; opcode++) {
         int known = opcode <= 1 || (opcode >= 8 && opcode <= 0xb) || opcode == 0x0f || (opcode >= 0x10 && opcode <= 0x12) ||
                     opcode == 0x14 || opcode == 0x15 || opcode == 0x1b || opcode == 0x23 || opcode == 0x25;

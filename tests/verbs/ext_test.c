@@ -419,6 +419,9 @@ static void what_is_refused(void **state)
     cq = (struct ibv_cq_init_attr_ex){.cqe = 4, .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS, .flags = 1u << 31};
     assert_null(ibv_create_cq_ex(a->context, &cq));
     assert_int_equal(errno, EOPNOTSUPP);
+    cq = (struct ibv_cq_init_attr_ex){.cqe = 4, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD, .parent_domain = p.side[1].pd};
+    assert_null(ibv_create_cq_ex(a->context, &cq)); /* of another device */
+    assert_int_equal(errno, EINVAL);
     cq = (struct ibv_cq_init_attr_ex){.cqe = 0xffffffff};
     assert_null(ibv_create_cq_ex(a->context, &cq));
     assert_int_equal(errno, EINVAL);

@@ -211,7 +211,7 @@ static void fill_reads(struct ibv_cq_ex *ex, uint64_t flags)
 
 /* ---- creation ------------------------------------------------------------------------------------------------ */
 
-static int check(const char *what, const struct ibv_cq_init_attr_ex *attr)
+static int check(const struct sv_context *ctx, const char *what, const struct ibv_cq_init_attr_ex *attr)
 {
     if (attr->comp_mask & ~(uint32_t)CQ_MASK)
         return sv_refuse(EINVAL, "%s: comp_mask = 0x%x, known are 0x%x", what, attr->comp_mask, (unsigned)CQ_MASK);
@@ -220,13 +220,16 @@ static int check(const char *what, const struct ibv_cq_init_attr_ex *attr)
                          (unsigned long long)attr->wc_flags, (unsigned long long)(attr->wc_flags & ~(uint64_t)WC_FLAGS));
     if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS && attr->flags & ~(uint32_t)CQ_FLAGS)
         return sv_refuse(EOPNOTSUPP, "%s: flags = 0x%x, modelled are 0x%x", what, attr->flags, (unsigned)CQ_FLAGS);
+    if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD &&
+        (!attr->parent_domain || attr->parent_domain->context != &ctx->verbs.context))
+        return sv_refuse(EINVAL, "%s: parent_domain is NULL or of another context", what);
     return 0;
 }
 
 struct ibv_cq_ex *sv_cq_ex_new(struct sv_context *ctx, const char *what, const struct ibv_cq_init_attr_ex *attr,
                                uint32_t cqe_size)
 {
-    if (check(what, attr))
+    if (check(ctx, what, attr))
         return NULL;
     uint32_t flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
     struct sv_cq_args args = {.cqe = (int)attr->cqe,
