@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "gdaki/softnic.h"
+#include "preload/library.h"
 #include "shim.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -16,7 +17,7 @@ static atomic_size_t exports;
 /* A function of libsoftnic; without `load` NULL where nobody has loaded it, for then there is no device of its. */
 static void *softnic(const char *name, bool load)
 {
-    void *handle = dlopen("libsoftnic.so.1", RTLD_NOW | RTLD_LOCAL | (load ? 0 : RTLD_NOLOAD));
+    void *handle = softnic_library((const void *)softnic, load);
     return handle ? dlsym(handle, name) : NULL; /* it is never unloaded: the handle may stay */
 }
 

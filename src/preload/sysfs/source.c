@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "preload.h"
+#include "preload/library.h"
 
 static struct {
     __typeof__(&softnic_sysfs_kind) kind;
@@ -20,7 +21,7 @@ static _Thread_local __attribute__((tls_model("initial-exec"))) bool asking;
 
 static void load(void)
 {
-    void *handle = dlopen("libsoftnic.so.1", RTLD_NOW | RTLD_LOCAL); /* found by our own run path */
+    void *handle = softnic_library((const void *)load, true);
     if (!handle)
         return;
     __typeof__(library.kind) kind = (__typeof__(library.kind))dlsym(handle, "softnic_sysfs_kind");
