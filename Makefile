@@ -7,6 +7,8 @@ DESTDIR ?=
 CMAKE_FLAGS ?=
 # Extra arguments for ctest, for instance TEST_ARGS="-R softnic".
 TEST_ARGS ?=
+# Options of scripts/compat.sh, for instance COMPAT_ARGS="--group perftest".
+COMPAT_ARGS ?=
 
 BUILD_IN = JOBS=$(JOBS) scripts/build.sh
 CONFIGURE = scripts/configure.sh
@@ -17,7 +19,7 @@ SANITIZE_ubsan = undefined
 SANITIZE_tsan = thread
 
 .DEFAULT_GOAL := all
-.PHONY: fuzz all help deps demo test bench bench-scale bench-alternatives $(SANITIZERS) aarch64 install lint format clean distclean newcomer
+.PHONY: fuzz all help deps demo test compat bench bench-scale bench-alternatives $(SANITIZERS) aarch64 install lint format clean distclean newcomer
 
 all: ## build everything into build/
 	@scripts/install-deps.sh --check build
@@ -35,6 +37,11 @@ demo: deps ## two processes whose kernels put data through the software NIC; a t
 test: deps ## build and run every test
 	@$(MAKE) --no-print-directory all
 	@$(RUN_TESTS) $(BUILD) $(TEST_ARGS)
+
+compat: deps ## unmodified programs (perftest, pyverbs, UCX, OpenMPI...) on softnic; a table. COMPAT_ARGS="--only send"
+	@scripts/install-deps.sh compat
+	@$(MAKE) --no-print-directory all
+	@scripts/compat.sh $(BUILD) $(COMPAT_ARGS)
 
 bench: deps ## benchmarks beside their floors (cache-line round trip, memcpy)
 	@scripts/install-deps.sh bench

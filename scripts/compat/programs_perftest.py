@@ -185,7 +185,7 @@ def cases():
                 yield pair(program, "-b -q 4", ["-b", "-q", "4", "-n", "500"])
                 yield pair(program, "-l 16 (posted in lists)", ["-l", "16", "-n", "1600"])
                 yield pair(program, "-Q 1 -t 512", ["-Q", "1", "-t", "512", "-n", "1000"])
-            yield pair(program, "-R (librdmacm)", ["-R", "-n", "1000"])
+            yield pair(program, "-R (librdmacm)", ["-R", "-n", "1000"], ready="cm")
             n, size = (300, 10000) if sized else (300, 8)
             options = ["-n", str(n), "-m", "1024"] + (["-s", str(size)] if sized else [])
             # A ping-pong of latency goes both ways, a READ or an atomic one way only.

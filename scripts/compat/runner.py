@@ -11,7 +11,7 @@ import time
 from case import FAILED, PASSED, REFUSED, SKIPPED, Case, Outcome, Result, last_words
 
 # What a client of librdmacm says when its server does not listen yet. Nothing shows from outside when it does.
-TOO_EARLY = r"(?i)reject|refused|unreachable|error 8\\b|event: RDMA_CM_EVENT_(REJECTED|UNREACHABLE)"
+TOO_EARLY = r"(?i)reject|refused|unreachable|error 8\b|event: RDMA_CM_EVENT_(REJECTED|UNREACHABLE)"
 REASON_OF_SIGNAL = {s.value: s.name for s in signal.Signals}
 
 
@@ -33,6 +33,18 @@ def is_listening(port):
         except OSError:
             pass
     return False
+
+
+def wait_until_asleep(process, until):
+    """A server of librdmacm shows nothing when it listens; but then its first thread sleeps, and goes on sleeping."""
+    asleep = 0
+    while asleep < 8 and time.monotonic() < until and process.popen.poll() is None:
+        time.sleep(0.05)
+        try:
+            with open(f"/proc/{process.popen.pid}/stat") as stat:
+                asleep = asleep + 1 if stat.read().rpartition(")")[2].split()[0] == "S" else 0
+        except OSError:
+            return
 
 
 def how_it_ended(status):
@@ -131,10 +143,12 @@ class Runner:
 
     def wait_for_server(self, case, server, port, until):
         if case.ready == "cm":
-            time.sleep(0.3)
+            wait_until_asleep(server, until)
             return
         while time.monotonic() < until and server.popen.poll() is None:
-            if case.ready == "port" and is_listening(port) or case.ready != "port" and re.search(case.ready, server.text()):
+            if case.ready == "port" and is_listening(port):
+                return
+            if case.ready != "port" and re.search(case.ready, server.text()):
                 return
             time.sleep(0.02)
 
