@@ -25,12 +25,14 @@ packages_of() {
         echo shellcheck codespell ;;
     wire-tests) # what Wireshark makes of our captures, interfaces and loss; without them those tests are skipped
         echo tshark iproute2 nftables ;;
-    compat) # programs of others that softnic has to carry (scripts/compat.sh); what is missing is skipped by name
-        echo ibverbs-utils perftest rdmacm-utils ucx-utils libfabric-bin openmpi-bin libopenmpi-dev python3 python3-pyverbs ;;
+    compat-tests) # programs of others that softnic has to carry; tests of what is missing are skipped by name
+        echo ibverbs-utils perftest rdmacm-utils ucx-utils libfabric-bin python3 python3-pyverbs ;;
+    compat) # all that scripts/compat.sh runs
+        echo ibverbs-utils perftest rdmacm-utils ucx-utils libfabric-bin python3 python3-pyverbs openmpi-bin libopenmpi-dev ;;
     newcomer)
         echo debootstrap git ;;
     *)
-        echo "install-deps: unknown group '$1' (build, demo, bench, alternatives, aarch64, clang, fuzz, lint, wire-tests, compat, newcomer)" >&2
+        echo "install-deps: unknown group '$1' (build, demo, bench, alternatives, aarch64, clang, fuzz, lint, wire-tests, compat-tests, compat, newcomer)" >&2
         return 1 ;;
     esac
 }
