@@ -134,9 +134,19 @@ void sv_gsi_detach(struct sv_device *d)
         gsi_thread_stop();
 }
 
-/* Locks may be held by threads that the child does not have; memory is the parent's to free. */
+/* Locks may be held by threads that the child does not have; memory is the parent's to free, and only known to be there. */
 void sv_gsi_after_fork_child(void)
 {
+    static struct {
+        struct sn_cm *cm;
+        struct softnic_cm_service *services;
+        struct gsi_peer *peers;
+        struct gsi_rx *rx;
+    } parents __attribute__((used));
+    parents.cm = gsi.cm;
+    parents.services = gsi.services;
+    parents.peers = gsi.peers;
+    parents.rx = gsi.rx;
     memset(&gsi, 0, sizeof(gsi));
     pthread_mutex_init(&gsi.lock, NULL);
     pthread_mutex_init(&gsi.rx_lock, NULL);
