@@ -20,7 +20,7 @@
 #include "elffile.h"
 #include "symbols.h"
 
-enum { SAMPLE_MOST = 4 << 20, ROUNDS = 800 };
+enum { SAMPLE_MOST = 4 << 20, ROUNDS = 400 };
 
 static const char *sample_path;
 
@@ -143,7 +143,7 @@ static void test_closure(void **state)
     char path[64];
     (void)state;
     static uint8_t bytes[SAMPLE_MOST];
-    for (int round = 0; round < 100; round++) {
+    for (int round = 0; round < 40; round++) {
         memcpy(bytes, sample, sample_size);
         for (uint64_t n = next_random() % 6; round && n; n--)
             spoil(bytes);
