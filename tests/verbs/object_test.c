@@ -20,6 +20,8 @@ static void test_caps(void **state)
         assert_true(attr.cap.max_send_wr >= asked[i].max_send_wr && attr.cap.max_recv_wr >= asked[i].max_recv_wr);
         assert_true(attr.cap.max_send_sge >= asked[i].max_send_sge && attr.cap.max_recv_sge >= asked[i].max_recv_sge);
         assert_true(attr.cap.max_inline_data >= asked[i].max_inline_data);
+        if (asked[i].max_send_wr && asked[i].max_send_wr <= 8192)
+            assert_true(attr.cap.max_inline_data >= 60); /* unasked, as on a ConnectX */
         assert_int_equal(qp->state, IBV_QPS_RESET);
         struct ibv_qp_attr got;
         struct ibv_qp_init_attr init;

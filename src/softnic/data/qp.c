@@ -17,6 +17,7 @@ enum {
     WQE_BYTES_MAX = SN_WQE_MAX_DS * SN_WQE_SEG,
     INLINE_HEADER = sizeof(struct sn_inline_seg),
     RECORD_BYTES = 64,
+    INLINE_USUAL = 64, /* 60 bytes are there unasked where there is room: a ConnectX has them, and programs forget to ask */
     SHARED_REGISTERS = 1024,
 };
 
@@ -80,6 +81,11 @@ static uint32_t overhead(enum sn_service service)
            (service == SN_SERVICE_RC ? sizeof(struct sn_atomic_seg) : 0);
 }
 
+static uint32_t blocks_of(uint32_t bytes)
+{
+    return (bytes + SN_WQE_BB - 1) / SN_WQE_BB;
+}
+
 static int size_sq(const char *what, struct sv_qp *qp, const struct ibv_qp_cap *cap)
 {
     uint32_t lists = cap->max_send_sge * SN_WQE_SEG, blocks;
@@ -91,7 +97,10 @@ static int size_sq(const char *what, struct sv_qp *qp, const struct ibv_qp_cap *
     if (cap->max_send_sge > SV_MAX_SGE || bytes > WQE_BYTES_MAX)
         return sv_refuse(EINVAL, "%s: max_send_sge = %u (0..%d), max_inline_data = %u (0..%u)", what, cap->max_send_sge,
                          (int)SV_MAX_SGE, cap->max_inline_data, WQE_BYTES_MAX - qp->overhead - INLINE_HEADER);
-    blocks = ((uint32_t)bytes + SN_WQE_BB - 1) / SN_WQE_BB;
+    blocks = blocks_of((uint32_t)bytes);
+    if (cap->max_send_wr <= MAX_SLOTS / blocks_of(qp->overhead + INLINE_USUAL) &&
+        blocks < blocks_of(qp->overhead + INLINE_USUAL))
+        blocks = blocks_of(qp->overhead + INLINE_USUAL);
     if ((uint64_t)cap->max_send_wr * blocks > MAX_SLOTS)
         return sv_refuse(EINVAL, "%s: max_send_wr = %u of %u bytes each is beyond a ring of %d bytes", what,
                          cap->max_send_wr, blocks * SN_WQE_BB, MAX_SLOTS * SN_WQE_BB);
