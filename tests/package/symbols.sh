@@ -5,7 +5,7 @@
 . "$(dirname "$0")/common.sh"
 checked=0
 grep -vE '^(#|$)' "$here/symbols.txt" >"$work/rules"
-for library in "$libdir"/*.so "$libdir"/gdaki/*.so*; do
+for library in "$libdir"/*.so "$libdir"/gdaki/*.so* "$libdir"/softnic/*.so; do
     [ -f "$library" ] || continue
     name=$(basename "$library")
     # Another name for a library that is looked at anyway.
