@@ -102,7 +102,8 @@ static const struct {
 } opcodes[] = {
     {0x00, "NOP"},        {0x01, "SEND_INVAL"}, {0x08, "RDMA_WRITE"}, {0x09, "RDMA_WRITE_IMM"},   {0x0a, "SEND"},
     {0x0b, "SEND_IMM"},   {0x0f, "WAIT"},       {0x10, "RDMA_READ"},  {0x11, "ATOMIC_CS"},        {0x12, "ATOMIC_FA"},
-    {0x14, "ATOMIC_MASKED_CS"}, {0x15, "ATOMIC_MASKED_FA"}, {0x23, "DUMP"},
+    {0x14, "ATOMIC_MASKED_CS"}, {0x15, "ATOMIC_MASKED_FA"}, {0x1b, "LOCAL_INVAL"}, {0x23, "DUMP"},
+    {0x25, "UMR"},
 };
 
 #endif
