@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Completion channels: what a program that sleeps may count on. */
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -212,6 +213,32 @@ static void two_queues(void **state)
     assert_int_equal(softnic_ibv_destroy_qp(qp), 0);
     assert_int_equal(softnic_ibv_destroy_cq(more), 0);
     expect_no_event(b);
+    pair_close(&p);
+}
+
+/* A client of direct verbs stores its requests in the record, as device code may: nothing tells the NIC. */
+static void requests_in_the_record(void **state)
+{
+    struct pair_options o = {.channel = true};
+    struct pair p;
+    struct mlx5dv_cq dv;
+    struct told t;
+    (void)state;
+
+    pair_open(&p, &o);
+    struct side *b = &p.side[1];
+    struct mlx5dv_obj obj = {.cq = {b->rcq, &dv}};
+    assert_int_equal(softnic_mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ), 0);
+    for (uint32_t n = 0; n < 6; n++) {
+        if (n & 1)
+            message(&p, 0); /* there before the request is made */
+        __atomic_store_n((uint32_t *)(void *)dv.dbrec + 1, htobe32((n & 3) << 28 | n), __ATOMIC_RELEASE);
+        if (!(n & 1))
+            message(&p, 0);
+        expect_event(b); /* sleeps until it comes */
+        assert_true(pair_poll(b, b->rcq, false, &t));
+    }
+    softnic_ibv_ack_cq_events(b->rcq, 6);
     pair_close(&p);
 }
 
@@ -437,6 +464,7 @@ int main(void)
         cmocka_unit_test(solicited),
         cmocka_unit_test(edges),
         cmocka_unit_test(two_queues),
+        cmocka_unit_test(requests_in_the_record),
         cmocka_unit_test(signals_and_cancellation),
         cmocka_unit_test(destroy_waits),
         cmocka_unit_test(no_wakeup_is_lost),
