@@ -35,6 +35,20 @@ def is_listening(port):
     return False
 
 
+def sanitizer_runtimes(build):
+    """What has to be loaded first when the build folder was made with a sanitizer: "" when it was not."""
+    try:
+        with open(os.path.join(build, "CMakeCache.txt")) as cache:
+            found = re.search(r"^GDAKI_SANITIZE:STRING=(.*)$", cache.read(), re.M)
+    except OSError:
+        found = None
+    names = [name for word, name in (("address", "libasan.so"), ("thread", "libtsan.so"), ("undefined", "libubsan.so"))
+             if found and word in found.group(1)]
+    paths = [subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True, check=False).stdout.strip()
+             for name in names]
+    return " ".join(os.path.realpath(path) for path in paths)
+
+
 def wait_until_asleep(process, until):
     """A server of librdmacm shows nothing when it listens; but then its first thread sleeps, and goes on sleeping."""
     asleep = 0
@@ -99,11 +113,14 @@ class Runner:
         self.build, self.logs, self.settings, self.native = build, logs, settings, native
         self.libraries = os.path.join(build, "softnic-libs")
         program = os.path.join(build, "bin", "softnic")
-        self.softnic = program if os.access(program, os.X_OK) and not native else None
+        self.preload = sanitizer_runtimes(build)
+        self.softnic = program if os.access(program, os.X_OK) and not native and not self.preload else None
         self.count = 0
         self.first_device = None
 
     def how(self):
+        if self.preload:
+            return f"LD_PRELOAD={self.preload} LD_LIBRARY_PATH={self.libraries}"
         return f"{self.softnic} run --" if self.softnic else f"LD_LIBRARY_PATH={self.libraries}"
 
     def filled(self, word, folder, port):
@@ -131,6 +148,11 @@ class Runner:
         env.update({name: self.filled(value, folder, 0) for name, value in case.env.items()})
         if not self.softnic and not self.native:
             env["LD_LIBRARY_PATH"] = self.libraries + (":" + env["LD_LIBRARY_PATH"] if env.get("LD_LIBRARY_PATH") else "")
+            env.setdefault("SOFTNIC_NAMES", "mlx5_")
+        if self.preload:
+            # Leaks of programs that were not built for it are not looked for.
+            env["LD_PRELOAD"] = " ".join([self.preload] + ([env["LD_PRELOAD"]] if "LD_PRELOAD" in env else []))
+            env["ASAN_OPTIONS"] = "detect_leaks=0:allocator_may_return_null=1"
         if case.capture:
             env["SOFTNIC_PCAP"] = os.path.join(folder, name + ".pcap")
         env["LC_ALL"] = "C"
