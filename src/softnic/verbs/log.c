@@ -51,11 +51,27 @@ void sv_log(enum sv_level level, const char *format, ...)
     emit(level, text);
 }
 
+/*
+ * A setting that is wrong is read each time somebody asks for the devices, and told once: those that come to the same
+ * words again are for debugging.
+ */
+static enum sv_level repeated(enum sv_level level, const char *text)
+{
+    static atomic_ullong told;
+    unsigned long long hash = 14695981039346656037ull; /* FNV-1a */
+
+    if (strncmp(text, "SOFTNIC_", 8) != 0)
+        return level;
+    for (const char *c = text; *c != '\0'; c++)
+        hash = (hash ^ (unsigned char)*c) * 1099511628211ull;
+    return atomic_exchange_explicit(&told, hash, memory_order_relaxed) == hash ? SV_LOG_DEBUG : level;
+}
+
 static int refuse(enum sv_level level, int error, const char *format, va_list args)
 {
     vsnprintf(last_error, sizeof(last_error), format, args);
     atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
-    emit(level, last_error);
+    emit(repeated(level, last_error), last_error);
     errno = error;
     return error;
 }
