@@ -104,7 +104,7 @@ static bool has(const struct stream *s, const char *name)
 }
 
 /* Adds what is ours in the folder. */
-static bool add_ours(struct stream *s, const char *folder)
+static SLOW bool add_ours(struct stream *s, const char *folder)
 {
     char names[PRE_TEXT], path[PATH_MAX + 256], *save = NULL;
     if (pre_read(folder, names, sizeof(names)) < 0)
@@ -173,9 +173,9 @@ static bool is_shared(const char *path)
 }
 
 /* A stream in place of the C library's if something of ours belongs into its folder. */
-static DIR *share(DIR *real)
+static SLOW DIR *share(DIR *real)
 {
-    char path[PATH_MAX], one[PRE_TEXT];
+    char path[PATH_MAX], one[NAME_MAX];
     int saved = errno;
     bool shows = real && pre_descriptor_name(REAL(dirfd)(real), path) && is_shared(path) &&
                  pre_read(path, one, sizeof(one)) > 0;
@@ -215,7 +215,7 @@ static bool may_be_shared(const char *path)
     return *path != '/' || !strncmp(path, "/sys", 4) || !strncmp(path, "/dev", 4) || strstr(path, "..") || path[1] == '/';
 }
 
-EXPORT DIR *opendir(const char *path)
+static SLOW DIR *opendir_near(const char *path)
 {
     struct pre_path p;
     switch (pre_resolve(AT_FDCWD, path, true, &p)) {
@@ -227,8 +227,15 @@ EXPORT DIR *opendir(const char *path)
     case PRE_MOVED:
         return share(REAL(opendir)(p.path));
     default:
-        return may_be_shared(path) ? share(REAL(opendir)(path)) : REAL(opendir)(path);
+        return REAL(opendir)(path);
     }
+}
+
+EXPORT DIR *opendir(const char *path)
+{
+    if (!pre_passes(AT_FDCWD, path))
+        return opendir_near(path);
+    return path && may_be_shared(path) ? share(REAL(opendir)(path)) : REAL(opendir)(path);
 }
 
 EXPORT DIR *fdopendir(int fd)

@@ -33,7 +33,7 @@ static ssize_t strip(char *out, ssize_t length)
     return length > 0 ? pre_descriptor_strip(out, length) : length;
 }
 
-static ssize_t read_at(int dirfd, const char *path, char *out, size_t size, bool at)
+static SLOW ssize_t read_near(int dirfd, const char *path, char *out, size_t size)
 {
     struct pre_path p;
     switch (pre_resolve(dirfd, path, false, &p)) {
@@ -45,8 +45,15 @@ static ssize_t read_at(int dirfd, const char *path, char *out, size_t size, bool
     case PRE_MOVED:
         return REAL(readlink)(p.path, out, size);
     default:
-        return strip(out, at ? REAL(readlinkat)(dirfd, path, out, size) : REAL(readlink)(path, out, size));
+        return REAL(readlinkat)(dirfd, path, out, size);
     }
+}
+
+static ssize_t read_at(int dirfd, const char *path, char *out, size_t size, bool at)
+{
+    if (!pre_passes(dirfd, path))
+        return read_near(dirfd, path, out, size);
+    return strip(out, at ? REAL(readlinkat)(dirfd, path, out, size) : REAL(readlink)(path, out, size));
 }
 
 EXPORT ssize_t readlink(const char *restrict path, char *restrict out, size_t size)
@@ -84,7 +91,7 @@ ssize_t __readlinkat_chk(int dirfd, const char *path, char *out, size_t size, si
     return read_at(dirfd, path, out, size, true);
 }
 
-EXPORT char *realpath(const char *restrict path, char *restrict out)
+static SLOW char *realpath_near(const char *path, char *out)
 {
     struct pre_path p;
     switch (pre_resolve(AT_FDCWD, path, true, &p)) {
@@ -98,6 +105,11 @@ EXPORT char *realpath(const char *restrict path, char *restrict out)
     default:
         return REAL(realpath)(path, out);
     }
+}
+
+EXPORT char *realpath(const char *restrict path, char *restrict out)
+{
+    return pre_passes(AT_FDCWD, path) ? REAL(realpath)(path, out) : realpath_near(path, out);
 }
 
 char *__realpath_chk(const char *path, char *out, size_t room)

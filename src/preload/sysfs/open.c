@@ -14,7 +14,7 @@ static bool takes_mode(int flags)
     return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE;
 }
 
-static int open_at(int dirfd, const char *path, int flags, mode_t mode, bool at)
+static SLOW int open_near(int dirfd, const char *path, int flags, mode_t mode)
 {
     struct pre_path p;
     switch (pre_resolve(dirfd, path, !(flags & O_NOFOLLOW), &p)) {
@@ -26,8 +26,15 @@ static int open_at(int dirfd, const char *path, int flags, mode_t mode, bool at)
         errno = p.error == ENOENT && flags & O_CREAT ? EACCES : p.error; /* nobody makes files in sysfs */
         return -1;
     default:
-        return at ? REAL(openat)(dirfd, path, flags, mode) : REAL(open)(path, flags, mode);
+        return REAL(openat)(dirfd, path, flags, mode);
     }
+}
+
+static int open_at(int dirfd, const char *path, int flags, mode_t mode, bool at)
+{
+    if (!pre_passes(dirfd, path))
+        return open_near(dirfd, path, flags, mode);
+    return at ? REAL(openat)(dirfd, path, flags, mode) : REAL(open)(path, flags, mode);
 }
 
 #define MODE_OF(flags, last)                                                                                           \
@@ -117,7 +124,7 @@ static FILE *stream_of(const struct pre_path *p, const char *mode)
     return file;
 }
 
-EXPORT FILE *fopen(const char *path, const char *mode)
+static SLOW FILE *fopen_near(const char *path, const char *mode)
 {
     struct pre_path p;
     switch (pre_resolve(AT_FDCWD, path, true, &p)) {
@@ -131,6 +138,11 @@ EXPORT FILE *fopen(const char *path, const char *mode)
     default:
         return REAL(fopen)(path, mode);
     }
+}
+
+EXPORT FILE *fopen(const char *path, const char *mode)
+{
+    return pre_passes(AT_FDCWD, path) ? REAL(fopen)(path, mode) : fopen_near(path, mode);
 }
 
 EXPORT FILE *fopen64(const char *path, const char *mode)
@@ -151,7 +163,7 @@ static FILE *reopen(const struct pre_path *p, const char *mode, FILE *stream)
     return file;
 }
 
-EXPORT FILE *freopen(const char *path, const char *mode, FILE *stream)
+static SLOW FILE *freopen_near(const char *path, const char *mode, FILE *stream)
 {
     struct pre_path p;
     switch (pre_resolve(AT_FDCWD, path, true, &p)) {
@@ -165,6 +177,11 @@ EXPORT FILE *freopen(const char *path, const char *mode, FILE *stream)
     default:
         return REAL(freopen)(path, mode, stream);
     }
+}
+
+EXPORT FILE *freopen(const char *path, const char *mode, FILE *stream)
+{
+    return pre_passes(AT_FDCWD, path) ? REAL(freopen)(path, mode, stream) : freopen_near(path, mode, stream);
 }
 
 EXPORT FILE *freopen64(const char *path, const char *mode, FILE *stream)

@@ -63,6 +63,14 @@ struct pre_path {
     int error; /* of PRE_ERROR: positive */
 };
 
+/*
+ * True for a path that has nothing to do with us. Asked first everywhere, with a small frame: what follows has buffers of
+ * PATH_MAX in functions of its own (SLOW), which do not fit onto the stack of many a signal handler.
+ */
+bool pre_passes(int dirfd, const char *path);
+
+#define SLOW __attribute__((noinline))
+
 /* follow: a link at the very end counts, too. errno is not touched. */
 enum pre_whose pre_resolve(int dirfd, const char *path, bool follow, struct pre_path *out);
 

@@ -153,13 +153,17 @@ static bool start_of(int dirfd, char out[PATH_MAX])
     return pre_descriptor_name(dirfd, out);
 }
 
+bool pre_passes(int dirfd, const char *path)
+{
+    if (!path || !*path)
+        return true;
+    return !has_our_word(path) && (*path == '/' || dirfd == AT_FDCWD || !pre_folders_opened());
+}
+
 static enum pre_whose resolve(int dirfd, const char *path, bool follow, struct pre_path *out)
 {
     char whole[PATH_MAX];
-    bool absolute = *path == '/';
-    if (!has_our_word(path) && (absolute || dirfd == AT_FDCWD || !pre_folders_opened()))
-        return PRE_THEIRS;
-    if (absolute)
+    if (*path == '/')
         return walk(path, follow, out);
     size_t used = 0;
     if (!start_of(dirfd, whole) || (used = strlen(whole)) + strlen(path) + 2 > sizeof(whole))
@@ -174,7 +178,7 @@ static enum pre_whose resolve(int dirfd, const char *path, bool follow, struct p
 enum pre_whose pre_resolve(int dirfd, const char *path, bool follow, struct pre_path *out)
 {
     int saved = errno;
-    if (!path || !*path)
+    if (pre_passes(dirfd, path))
         return PRE_THEIRS;
     enum pre_whose whose = resolve(dirfd, path, follow, out);
     errno = saved;

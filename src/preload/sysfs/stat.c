@@ -60,15 +60,19 @@ void pre_stat(const char *path, enum softnic_sysfs_kind kind, struct stat *out)
     }
 }
 
+static SLOW void correct_memfd(int fd, struct stat *st)
+{
+    char path[PATH_MAX];
+    enum softnic_sysfs_kind kind = pre_descriptor_path(fd, path) ? pre_kind(path) : SOFTNIC_SYSFS_NONE;
+    if (kind != SOFTNIC_SYSFS_NONE)
+        pre_stat(path, kind, st);
+}
+
 /* An open memfd of ours gets what stat says of its path. Others are told apart without a system call more. */
 static int correct(int fd, struct stat *st)
 {
-    char path[PATH_MAX];
-    if (st->st_nlink || !S_ISREG(st->st_mode) || (st->st_mode & 07777) != 0444 || !pre_descriptor_path(fd, path))
-        return 0;
-    enum softnic_sysfs_kind kind = pre_kind(path);
-    if (kind != SOFTNIC_SYSFS_NONE)
-        pre_stat(path, kind, st);
+    if (!st->st_nlink && S_ISREG(st->st_mode) && (st->st_mode & 07777) == 0444)
+        correct_memfd(fd, st);
     return 0;
 }
 
@@ -92,18 +96,28 @@ static int stat_ours(int dirfd, const char **real, bool follow, struct pre_path 
 
 /* ---- stat ---------------------------------------------------------------------------------------------------------- */
 
-static int stat_path(const char *path, struct stat *out)
+static SLOW int stat_near(const char *path, struct stat *out)
 {
     struct pre_path p;
     int rc = stat_ours(AT_FDCWD, &path, true, &p, out);
     return rc <= 0 ? rc : REAL(stat)(path, out);
 }
 
-static int lstat_path(const char *path, struct stat *out)
+static int stat_path(const char *path, struct stat *out)
+{
+    return pre_passes(AT_FDCWD, path) ? REAL(stat)(path, out) : stat_near(path, out);
+}
+
+static SLOW int lstat_near(const char *path, struct stat *out)
 {
     struct pre_path p;
     int rc = stat_ours(AT_FDCWD, &path, false, &p, out);
     return rc <= 0 ? rc : REAL(lstat)(path, out);
+}
+
+static int lstat_path(const char *path, struct stat *out)
+{
+    return pre_passes(AT_FDCWD, path) ? REAL(lstat)(path, out) : lstat_near(path, out);
 }
 
 static int stat_fd(int fd, struct stat *out)
@@ -111,12 +125,17 @@ static int stat_fd(int fd, struct stat *out)
     return REAL(fstat)(fd, out) ? -1 : correct(fd, out);
 }
 
-static int stat_at(int dirfd, const char *path, struct stat *out, int flags)
+static SLOW int stat_at_near(int dirfd, const char *path, struct stat *out, int flags)
 {
     struct pre_path p;
     int rc = stat_ours(dirfd, &path, !(flags & AT_SYMLINK_NOFOLLOW), &p, out);
-    if (rc <= 0)
-        return rc;
+    return rc <= 0 ? rc : REAL(fstatat)(dirfd, path, out, flags);
+}
+
+static int stat_at(int dirfd, const char *path, struct stat *out, int flags)
+{
+    if (!pre_passes(dirfd, path))
+        return stat_at_near(dirfd, path, out, flags);
     if (REAL(fstatat)(dirfd, path, out, flags))
         return -1;
     return flags & AT_EMPTY_PATH && path && !*path ? correct(dirfd, out) : 0;
@@ -246,23 +265,30 @@ static void convert(const struct stat *st, struct statx *out)
                           .stx_dev_minor = minor(st->st_dev)};
 }
 
-EXPORT int statx(int dirfd, const char *restrict path, int flags, unsigned mask, struct statx *restrict out)
+static SLOW int statx_near(int dirfd, const char *path, int flags, unsigned mask, struct statx *out)
 {
     struct pre_path p;
     struct stat st;
-    if (flags & AT_EMPTY_PATH && path && !*path) {
-        if (REAL(fstat)(dirfd, &st) || st.st_nlink || (correct(dirfd, &st), st.st_nlink == 0))
-            return REAL(statx)(dirfd, path, flags, mask, out);
-        convert(&st, out);
-        return 0;
-    }
-    const char *real = path;
-    int rc = stat_ours(dirfd, &real, !(flags & AT_SYMLINK_NOFOLLOW), &p, &st);
+    int rc = stat_ours(dirfd, &path, !(flags & AT_SYMLINK_NOFOLLOW), &p, &st);
     if (rc > 0)
-        return REAL(statx)(dirfd, real, flags, mask, out);
+        return REAL(statx)(dirfd, path, flags, mask, out);
     if (!rc)
         convert(&st, out);
     return rc;
+}
+
+EXPORT int statx(int dirfd, const char *restrict path, int flags, unsigned mask, struct statx *restrict out)
+{
+    struct stat st;
+    if (!pre_passes(dirfd, path))
+        return statx_near(dirfd, path, flags, mask, out);
+    if (!(flags & AT_EMPTY_PATH) || !path || *path || REAL(fstat)(dirfd, &st) || st.st_nlink)
+        return REAL(statx)(dirfd, path, flags, mask, out);
+    correct(dirfd, &st);
+    if (!st.st_nlink)
+        return REAL(statx)(dirfd, path, flags, mask, out);
+    convert(&st, out);
+    return 0;
 }
 
 /* ---- access -------------------------------------------------------------------------------------------------------- */
@@ -284,18 +310,28 @@ static int access_ours(int dirfd, const char **path, bool follow, int mode, stru
     return rc ? rc : may(p->kind, mode);
 }
 
-EXPORT int access(const char *path, int mode)
+static SLOW int access_near(const char *path, int mode)
 {
     struct pre_path p;
     int rc = access_ours(AT_FDCWD, &path, true, mode, &p);
     return rc <= 0 ? rc : REAL(access)(path, mode);
 }
 
-EXPORT int eaccess(const char *path, int mode)
+EXPORT int access(const char *path, int mode)
+{
+    return pre_passes(AT_FDCWD, path) ? REAL(access)(path, mode) : access_near(path, mode);
+}
+
+static SLOW int eaccess_near(const char *path, int mode)
 {
     struct pre_path p;
     int rc = access_ours(AT_FDCWD, &path, true, mode, &p);
     return rc <= 0 ? rc : REAL(eaccess)(path, mode);
+}
+
+EXPORT int eaccess(const char *path, int mode)
+{
+    return pre_passes(AT_FDCWD, path) ? REAL(eaccess)(path, mode) : eaccess_near(path, mode);
 }
 
 EXPORT int euidaccess(const char *path, int mode)
@@ -303,15 +339,20 @@ EXPORT int euidaccess(const char *path, int mode)
     return eaccess(path, mode);
 }
 
-EXPORT int faccessat(int dirfd, const char *path, int mode, int flags)
+static SLOW int faccessat_near(int dirfd, const char *path, int mode, int flags)
 {
     struct pre_path p;
     int rc = access_ours(dirfd, &path, !(flags & AT_SYMLINK_NOFOLLOW), mode, &p);
     return rc <= 0 ? rc : REAL(faccessat)(dirfd, path, mode, flags);
 }
 
+EXPORT int faccessat(int dirfd, const char *path, int mode, int flags)
+{
+    return pre_passes(dirfd, path) ? REAL(faccessat)(dirfd, path, mode, flags) : faccessat_near(dirfd, path, mode, flags);
+}
+
 /* A process cannot be in a folder that the kernel does not know. */
-EXPORT int chdir(const char *path)
+static SLOW int chdir_near(const char *path)
 {
     struct pre_path p;
     struct stat unused;
@@ -321,6 +362,11 @@ EXPORT int chdir(const char *path)
     if (!rc)
         errno = p.kind == SOFTNIC_SYSFS_FOLDER ? EACCES : ENOTDIR;
     return -1;
+}
+
+EXPORT int chdir(const char *path)
+{
+    return pre_passes(AT_FDCWD, path) ? REAL(chdir)(path) : chdir_near(path);
 }
 
 /* ---- extended attributes: none, as in sysfs -------------------------------------------------------------------------- */
@@ -335,30 +381,50 @@ static ssize_t attribute_ours(const char **path, bool follow, struct pre_path *p
     return -1;
 }
 
-EXPORT ssize_t getxattr(const char *path, const char *name, void *value, size_t size)
+static SLOW ssize_t getxattr_near(const char *path, const char *name, void *value, size_t size)
 {
     struct pre_path p;
     ssize_t rc = attribute_ours(&path, true, &p);
     return rc <= 0 ? rc : REAL(getxattr)(path, name, value, size);
 }
 
-EXPORT ssize_t lgetxattr(const char *path, const char *name, void *value, size_t size)
+EXPORT ssize_t getxattr(const char *path, const char *name, void *value, size_t size)
+{
+    return pre_passes(AT_FDCWD, path) ? REAL(getxattr)(path, name, value, size) : getxattr_near(path, name, value, size);
+}
+
+static SLOW ssize_t lgetxattr_near(const char *path, const char *name, void *value, size_t size)
 {
     struct pre_path p;
     ssize_t rc = attribute_ours(&path, false, &p);
     return rc <= 0 ? rc : REAL(lgetxattr)(path, name, value, size);
 }
 
-EXPORT ssize_t listxattr(const char *path, char *list, size_t size)
+EXPORT ssize_t lgetxattr(const char *path, const char *name, void *value, size_t size)
+{
+    return pre_passes(AT_FDCWD, path) ? REAL(lgetxattr)(path, name, value, size) : lgetxattr_near(path, name, value, size);
+}
+
+static SLOW ssize_t listxattr_near(const char *path, char *list, size_t size)
 {
     struct pre_path p;
     ssize_t rc = attribute_ours(&path, true, &p);
     return rc > 0 ? REAL(listxattr)(path, list, size) : errno == ENODATA ? 0 : -1;
 }
 
-EXPORT ssize_t llistxattr(const char *path, char *list, size_t size)
+EXPORT ssize_t listxattr(const char *path, char *list, size_t size)
+{
+    return pre_passes(AT_FDCWD, path) ? REAL(listxattr)(path, list, size) : listxattr_near(path, list, size);
+}
+
+static SLOW ssize_t llistxattr_near(const char *path, char *list, size_t size)
 {
     struct pre_path p;
     ssize_t rc = attribute_ours(&path, false, &p);
     return rc > 0 ? REAL(llistxattr)(path, list, size) : errno == ENODATA ? 0 : -1;
+}
+
+EXPORT ssize_t llistxattr(const char *path, char *list, size_t size)
+{
+    return pre_passes(AT_FDCWD, path) ? REAL(llistxattr)(path, list, size) : llistxattr_near(path, list, size);
 }
