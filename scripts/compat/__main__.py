@@ -36,7 +36,7 @@ def main():
     options = parser.parse_args()
 
     build = os.path.abspath(options.build)
-    part = "-".join((["quick"] if options.quick else []) + (options.group or ["all"]))
+    part = "-".join((["quick"] if options.quick else []) + (options.group or ["all"]) + ([str(os.getpid())] if options.only else []))
     logs = os.path.join(build, "compat", part)
     cases = []
     for name, module in GROUPS.items():

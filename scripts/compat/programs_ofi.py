@@ -15,17 +15,17 @@ def table(outcome):
 
 
 def pair(what, options, **more):
-    words = ["fi_pingpong", "-p", "verbs", "-c"] + options
+    words = ["fi_pingpong", "-c"] + options
     more.setdefault("check", table)
-    return Case("fi_pingpong", PACKAGE, what, words + ["-P", "{port}", "127.0.0.1"], words + ["-B", "{port}"],
-                env={"FI_VERBS_IFACE": "lo"}, **more)
+    return Case("fi_pingpong", PACKAGE, what, words + ["-P", "{port}", "127.0.0.1"], words + ["-B", "{port}"], **more)
 
 
 def cases():
     yield Case("fi_info", PACKAGE, "-p verbs", ["fi_info", "-p", "verbs"], quick=True,
                check=lambda o: (None, f"{len(re.findall('^provider:', o.text['program'], re.M))} endpoints")
                if "provider: verbs" in o.text["program"] else ("no verbs provider is listed", ""))
-    yield pair("-e msg -c (data compared)", ["-e", "msg"])
-    yield pair("-e rdm -c (verbs;ofi_rxm)", ["-e", "rdm"])
-    yield pair("-e rdm -m tagged -c", ["-e", "rdm", "-m", "tagged"])
-    yield pair("-e dgram -c", ["-e", "dgram"])
+    yield pair("verbs, -e msg -c (data compared)", ["-p", "verbs", "-e", "msg"])
+    yield pair("verbs, -e dgram -c", ["-p", "verbs", "-e", "dgram"])
+    yield pair("verbs;ofi_rxm, -e rdm -c", ["-p", "verbs;ofi_rxm", "-e", "rdm"])
+    yield pair("verbs;ofi_rxm, -e rdm -m tagged -c", ["-p", "verbs;ofi_rxm", "-e", "rdm", "-m", "tagged"])
+    yield pair("verbs;ofi_rxd, -e rdm -c", ["-p", "verbs;ofi_rxd", "-e", "rdm"])

@@ -15,7 +15,7 @@ MODULES = ("addr atomic cq cq_events cqex cuda_dmabuf device efa_srd efadv flow 
            "mlx5_dc mlx5_devx mlx5_dm_ops mlx5_dma_memcpy mlx5_dr mlx5_flow mlx5_huge_page mlx5_lag_affinity mlx5_mkey mlx5_pp "
            "mlx5_query_port mlx5_raw_wqe mlx5_rdmacm mlx5_sched mlx5_timestamp mlx5_uar mlx5_udp_sport mlx5_var mlx5_vfio mr odp "
            "parent_domain pd qp qpex rdmacm relaxed_ordering rss_traffic shared_pd tag_matching").split()
-QUICK = ("addr", "cq", "pd", "qp")
+QUICK = ("cq", "qp")
 
 
 def unpack(folder):

@@ -27,6 +27,7 @@ static unsigned long sent;
 static int judge_broken(struct rp *rp, const struct ibv_wc *first)
 {
     struct ibv_wc wc = *first;
+    fprintf(stderr, "victim %d: operation %lu ends with %s\n", getpid(), sent, ibv_wc_status_str(first->status));
     if (first->status != IBV_WC_RETRY_EXC_ERR && first->status != IBV_WC_WR_FLUSH_ERR && first->status != IBV_WC_REM_OP_ERR) {
         fprintf(stderr, "victim: unexpected status %s\n", ibv_wc_status_str(first->status));
         return WRONG;
