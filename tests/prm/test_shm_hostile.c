@@ -306,6 +306,13 @@ static void silent_callers(void **state)
     for (int i = 0; i < 100; i++)
         fd[i] = dial(&s);
     still_works(&s);
+    for (int i = 0; i < 100; i++) { /* it does not wait for ever; how long is not judged */
+        char byte;
+        struct timeval most = {.tv_sec = 120};
+        assert_int_equal(setsockopt(fd[i], SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)), 0);
+        assert_int_equal(recv(fd[i], &byte, 1, 0), 0);
+    }
+    still_works(&s);
     for (int i = 0; i < 100; i++)
         close(fd[i]);
     time_t end = time(NULL) + 20;

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "softnic/nic.h"
 #include "softnic/wire/burst.h"
@@ -23,6 +24,7 @@ enum {
     SHM_PARTIALS = 16,
     SHM_MAX_CONNECTIONS = 2048,
     SHM_WINDOWS = 16,       /* memory files that a process shows to its peers at a time */
+    SHM_HELLO_MS = 5000,    /* how long whoever has connected may keep silent: one call follows the other */
     SHM_WINDOW_MIN = 16384, /* payload bytes from which a reference is worth it */
 };
 
@@ -61,6 +63,7 @@ struct shm_connection {
     int fd;
     bool connector;
     bool open;          /* rings mapped: an accepted one waits for the hello first */
+    uint64_t asked;     /* ns; accepted: it has SHM_HELLO_MS from then on to say hello */
     bool dead;          /* to be reaped, as soon as nobody holds a pointer */
     bool known;         /* `peer` has been copied from shared memory */
     uint8_t target[16]; /* the GID that was connected to */
@@ -76,6 +79,13 @@ struct shm_connection {
     uint64_t full_since; /* ns; 0: not full */
     uint64_t full_head;  /* consumer's position then */
 };
+
+static inline uint64_t shm_now(void) /* ns, CLOCK_MONOTONIC */
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 struct shm_wire {
     struct sn_wire wire; /* first */

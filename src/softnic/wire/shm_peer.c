@@ -251,6 +251,7 @@ int shm_peer_accept(struct shm_wire *w, struct shm_endpoint *endpoint, unsigned 
         return -ENOMEM;
     }
     memcpy(c->target, endpoint->identity.gid[gid_index], 16);
+    c->asked = shm_now();
     return 0;
 }
 

@@ -79,16 +79,34 @@ static void drive(struct shm_wire *w)
     sn_port_wake(w->wire.port);
 }
 
+/* Sends those away who connected and say nothing. How long until the next one is due, in ms; -1: nobody is expected. */
+static int silent_ones(struct shm_wire *w)
+{
+    uint64_t now = shm_now(), least = UINT64_MAX, limit = SHM_HELLO_MS * 1000000ull;
+    for (struct shm_connection *c = w->connections; c; c = c->next) {
+        if (c->open || c->dead)
+            continue;
+        if (now - c->asked >= limit)
+            shm_peer_hangup(w, c);
+        else if (limit - (now - c->asked) < least)
+            least = limit - (now - c->asked);
+    }
+    shm_peer_reap(w);
+    return least == UINT64_MAX ? -1 : (int)(least / 1000000) + 1;
+}
+
 static void *run(void *arg)
 {
     struct shm_wire *w = arg;
     struct epoll_event events[EVENTS];
+    int due = -1;
     while (!atomic_load(&w->stop)) {
-        int n = epoll_wait(w->epoll, events, EVENTS, -1);
-        if (n <= 0)
+        int n = epoll_wait(w->epoll, events, EVENTS, due);
+        if (n < 0)
             continue;
         sn_port_lock(w->wire.port);
         bool stuck = handle(w, events, n);
+        due = silent_ones(w);
         sn_port_unlock(w->wire.port);
         drive(w);
         if (stuck)
