@@ -33,8 +33,12 @@ def pair(server, client, env=None, wait=0.4):
     """Output of the client; the server is ended with it."""
     first = pinned(SERVER, server, env)
     time.sleep(wait)
+    second = pinned(CLIENT, client, env)
     try:
-        text = pinned(CLIENT, client, env).communicate(timeout=60)[0]
+        text = second.communicate(timeout=60)[0]
+    except subprocess.TimeoutExpired:
+        second.kill()
+        text = second.communicate()[0] + "\nended after 60 s"
     finally:
         first.terminate()
         try:
