@@ -30,6 +30,14 @@ void sim_end_post(struct sim_end *end)
     sim_end_ring(end);
 }
 
+/* Both NICs and queue pairs are about to be worked on. */
+static void expect_both(const struct sim_conn *conn)
+{
+    for (unsigned step = 0; step < 2; step++)
+        for (int i = 0; i < 2; i++)
+            sn_nic_expect(conn->end[i]->host->nic, conn->end[i]->qpn, step);
+}
+
 /* ---- opening -------------------------------------------------------------------------------------------------------- */
 
 static struct sim_conn *conn_new(struct sim *sim)
@@ -107,6 +115,7 @@ static int start(struct sim *sim, struct sim_conn *conn)
     uint32_t psn[2];
     int ret;
 
+    expect_both(conn);
     reset_end(a, conn, b, w->messages);
     reset_end(b, conn, a, w->both_ways ? w->messages : 0);
     psn[0] = draw_psn(sim, &a->rng);
@@ -250,5 +259,6 @@ void sim_conn_check(struct sim *sim, struct sim_conn *conn)
     if (conn->closing || !conn_is_over(conn))
         return;
     conn->closing = true;
+    expect_both(conn);
     sim_at(sim, sim->now, close_conn, conn, conn->serial);
 }
