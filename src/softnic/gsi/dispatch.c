@@ -108,12 +108,75 @@ static void to_slot(unsigned port, const struct sn_gsi_mad *mad, const struct sn
         refuse(port, mad, m);
 }
 
+/* ---- services that are away for a moment ---------------------------------------------------------------------------- */
+
+/*
+ * A server that listens anew for each connection is not there in between, and a client that shares two processors with it
+ * comes then. So a request for a service that was reached lately waits a little before it is refused.
+ */
+#define SEEN_NS 10000000000ull
+#define HELD_NS 3000000000ull
+
+static struct gsi_seen *find_seen(unsigned port, uint64_t service_id)
+{
+    for (unsigned i = 0; i < GSI_SEEN; i++)
+        if (gsi.seen[i].at && gsi.seen[i].port == port && gsi.seen[i].service_id == service_id)
+            return &gsi.seen[i];
+    return NULL;
+}
+
+static void note_seen(unsigned port, uint64_t service_id)
+{
+    struct gsi_seen *s = find_seen(port, service_id);
+    for (unsigned i = 0; i < GSI_SEEN && (!s || s->service_id != service_id); i++)
+        if (!s || gsi.seen[i].at < s->at)
+            s = &gsi.seen[i]; /* the oldest makes room */
+    *s = (struct gsi_seen){port, service_id, agent_now(NULL)};
+}
+
+static bool hold(unsigned port, const struct sn_gsi_mad *mad, uint64_t service_id)
+{
+    const struct gsi_seen *s = find_seen(port, service_id);
+    uint64_t now = agent_now(NULL);
+    if (!s || now - s->at > SEEN_NS || gsi.held_count == GSI_HELD)
+        return false;
+    gsi.held[gsi.held_count++] = (struct gsi_held){.port = port, .until = now + HELD_NS, .mad = *mad};
+    return true;
+}
+
+static bool reach_service(unsigned port, const struct sn_gsi_mad *mad, const struct sn_cm_msg *m)
+{
+    bool ours = gsi_serves(port, m->service_id);
+    if (!ours && sn_local_pass_to_service(gsi.port[port].gid[0], m->service_id, mad) == -ECONNREFUSED)
+        return false;
+    note_seen(port, m->service_id);
+    if (ours)
+        take(port, mad, m);
+    return true;
+}
+
 static void to_service(unsigned port, const struct sn_gsi_mad *mad, const struct sn_cm_msg *m)
 {
-    if (gsi_serves(port, m->service_id))
-        take(port, mad, m);
-    else if (sn_local_pass_to_service(gsi.port[port].gid[0], m->service_id, mad) == -ECONNREFUSED)
+    if (!reach_service(port, mad, m) && !hold(port, mad, m->service_id))
         refuse(port, mad, m);
+}
+
+void gsi_held_again(void)
+{
+    unsigned kept = 0;
+    uint64_t now = agent_now(NULL);
+    for (unsigned i = 0; i < gsi.held_count; i++) {
+        struct gsi_held h = gsi.held[i];
+        struct sn_cm_msg m;
+        if (!gsi.port[h.port].nic || sn_cm_parse(h.mad.bytes, sizeof(h.mad.bytes), &m) != SN_CM_OK ||
+            reach_service(h.port, &h.mad, &m))
+            continue;
+        if (now < h.until)
+            gsi.held[kept++] = h;
+        else
+            refuse(h.port, &h.mad, &m);
+    }
+    gsi.held_count = kept;
 }
 
 static void to_all(unsigned port, const struct sn_gsi_mad *mad, const struct sn_cm_msg *m)

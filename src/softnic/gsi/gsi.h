@@ -25,7 +25,7 @@ void sv_gsi_after_fork_child(void);
 
 /* ---- inside ----------------------------------------------------------------------------------------------------- */
 
-enum { GSI_PORTS = 64, GSI_RX = 1024, GSI_UNSENT = 256 };
+enum { GSI_PORTS = 64, GSI_RX = 1024, GSI_UNSENT = 256, GSI_HELD = 64, GSI_SEEN = 32 };
 
 struct gsi_port {
     struct sn_nic *nic; /* NULL: not attached */
@@ -56,6 +56,17 @@ struct gsi_unsent { /* a MAD that found no room */
     struct sn_gsi_mad mad;
 };
 
+struct gsi_held { /* a request for a service that was there a moment ago */
+    unsigned port;
+    uint64_t until; /* ns */
+    struct sn_gsi_mad mad;
+};
+
+struct gsi_seen { /* a service that a request has reached */
+    unsigned port;
+    uint64_t service_id, at; /* ns */
+};
+
 struct softnic_cm_service {
     struct softnic_cm_service *next;
     uint64_t service_id, ports;
@@ -79,6 +90,9 @@ struct gsi {
     struct gsi_peer *peers;
     struct gsi_unsent unsent[GSI_UNSENT];
     unsigned unsent_count;
+    struct gsi_held held[GSI_HELD];
+    unsigned held_count;
+    struct gsi_seen seen[GSI_SEEN];
     /* The thread. */
     pthread_t thread;
     bool thread_started;
@@ -108,6 +122,7 @@ void gsi_drain(void);                /* waits, for a moment, until what has been
 
 /* dispatch.c; lock held */
 void gsi_arrived(unsigned port, const struct sn_gsi_mad *mad, bool passed_on);
+void gsi_held_again(void); /* requests that wait for their service */
 int gsi_agent_start(void);
 
 /* client.c; lock held */

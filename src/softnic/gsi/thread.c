@@ -13,7 +13,7 @@
 #include "softnic/gsi/local.h"
 #include "softnic/wire/descriptors.h"
 
-enum { EVENTS = 64, POKE = 0, LISTENER = 1, PEER = 2, DRAIN_MS = 200 };
+enum { EVENTS = 64, POKE = 0, LISTENER = 1, PEER = 2, DRAIN_MS = 200, HELD_MS = 5 };
 
 static uint64_t tag_of(unsigned kind, unsigned port, int fd)
 {
@@ -196,6 +196,7 @@ static int timers(void)
     int ms = -1;
     pthread_mutex_lock(&gsi.lock);
     gsi_send_again();
+    gsi_held_again();
     if (gsi.cm) {
         sn_cm_timers(gsi.cm);
         uint64_t at = sn_cm_deadline(gsi.cm), now = now_ns();
@@ -204,6 +205,8 @@ static int timers(void)
     }
     if (gsi.unsent_count)
         ms = 1;
+    else if (gsi.held_count && (ms < 0 || ms > HELD_MS))
+        ms = HELD_MS;
     pthread_mutex_unlock(&gsi.lock);
     return ms;
 }
