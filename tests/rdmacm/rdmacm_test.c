@@ -562,6 +562,9 @@ static void queue_pairs_of_the_callers(void **state)
     assert_int_equal(e->param.conn.qp_num, 0x4321);
     rdma_ack_cm_event(e);
     p.qp_num = 0x1234;
+    attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS};
+    assert_int_equal(rdma_init_qp_attr(server, &attr, &mask), 0); /* before it accepts, as rping -q does */
+    uint32_t psn = attr.sq_psn;
     assert_int_equal(rdma_accept(server, &p), 0);
     e = expect(ch, RDMA_CM_EVENT_CONNECT_RESPONSE);
     assert_int_equal(e->param.conn.qp_num, 0x1234);
@@ -569,6 +572,7 @@ static void queue_pairs_of_the_callers(void **state)
     attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR};
     assert_int_equal(rdma_init_qp_attr(client, &attr, &mask), 0);
     assert_int_equal(attr.dest_qp_num, 0x1234);
+    assert_int_equal(attr.rq_psn, psn);
     assert_int_equal(attr.ah_attr.is_global, 1);
     assert_true(mask & IBV_QP_AV && mask & IBV_QP_RQ_PSN && mask & IBV_QP_MAX_DEST_RD_ATOMIC);
     attr.qp_state = IBV_QPS_RTS;

@@ -86,6 +86,12 @@ shm() {
         pings server 5 'server ping data: rdma-ping-'
         pings client 5 '^ping data: rdma-ping-'
 
+        start server rping -s -q -C 5 -v -p $port # with queue pairs of its own
+        listening TCP $port
+        run client rping -c -q -a 127.0.0.1 -C 5 -v -p $port
+        finish "rping -s -q" "$started"
+        pings client 5 '^ping data: rdma-ping-'
+
         start server ucmatose -p $port -c 8 -C 10 -S 3000
         listening TCP $port
         run client ucmatose -s 127.0.0.1 -p $port -c 8 -C 10 -S 3000

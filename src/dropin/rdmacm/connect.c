@@ -117,7 +117,6 @@ static const struct rdma_conn_param *param_or_default(const struct rdma_conn_par
 
 static struct sn_cm_params common(struct cma_id *id, const struct rdma_conn_param *p)
 {
-    id->psn = softnic_cm_random() & 0xffffff;
     return (struct sn_cm_params){.qpn = id->id.qp ? id->id.qp->qp_num : p->qp_num,
                                  .psn = id->psn,
                                  .responder_resources = id->responder_resources,

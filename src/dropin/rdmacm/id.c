@@ -42,6 +42,7 @@ struct cma_id *cma_new_id(struct cma_channel *channel, void *context, enum rdma_
     id->id.qp_type = type;
     id->ud = type == IBV_QPT_UD;
     id->ack_timeout = CMA_ACK_TIMEOUT;
+    id->psn = softnic_cm_random() & 0xffffff; /* callers may ask for it before they connect or accept */
     return id;
 }
 
