@@ -291,6 +291,35 @@ static void a_listener_goes_with_its_requests(void **state)
     rdma_destroy_event_channel(ch);
 }
 
+/* A server that listens anew for each connection is met in between, too. */
+static void a_service_comes_back(void **state)
+{
+    (void)state;
+    struct link l;
+    connect_pair(&l, "127.0.0.1");
+    struct sockaddr_in a = address("127.0.0.1", ntohs(rdma_get_src_port(l.listen)));
+    destroy(l.listen);
+    struct rdma_cm_id *second = resolved(l.ch, RDMA_PS_TCP, "127.0.0.1", ntohs(a.sin_port));
+    add_qp(second);
+    assert_int_equal(rdma_connect(second, NULL), 0);
+    struct pollfd p = {.fd = l.ch->fd, .events = POLLIN};
+    assert_int_equal(poll(&p, 1, 50), 0); /* neither taken nor refused */
+    l.listen = make_id(l.ch, RDMA_PS_TCP);
+    assert_int_equal(rdma_bind_addr(l.listen, SA(a)), 0);
+    assert_int_equal(rdma_listen(l.listen, 1), 0);
+    struct rdma_cm_event *e = expect(l.ch, RDMA_CM_EVENT_CONNECT_REQUEST);
+    struct rdma_cm_id *server = e->id;
+    rdma_ack_cm_event(e);
+    destroy(server);
+    rdma_ack_cm_event(expect(l.ch, RDMA_CM_EVENT_REJECTED));
+    destroy(second);
+    destroy(l.client);
+    rdma_ack_cm_event(expect(l.ch, RDMA_CM_EVENT_DISCONNECTED));
+    destroy(l.server);
+    destroy(l.listen);
+    rdma_destroy_event_channel(l.ch);
+}
+
 static void datagrams(void **state)
 {
     (void)state;
@@ -652,6 +681,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_request_is_refused),
         cmocka_unit_test(nobody_listens),
         cmocka_unit_test(a_listener_goes_with_its_requests),
+        cmocka_unit_test(a_service_comes_back),
         cmocka_unit_test(datagrams),
         cmocka_unit_test(ports_are_taken_once),
         cmocka_unit_test(addresses_that_are_not_ours),
