@@ -112,6 +112,8 @@ struct sn_mkey_attr {
 /* One key serves as lkey and rkey, as on ConnectX. The value is unpredictable and never 0. */
 int sn_mkey_create(struct sn_nic *nic, const struct sn_mkey_attr *attr, uint32_t *key);
 uint32_t sn_port_keys_gone(const struct sn_port *port); /* moves whenever a key of a NIC of this port is destroyed */
+/* The two keys stand for each other's memory, domain and rights from now on. -EBUSY: one is, or has, a window. */
+int sn_mkey_exchange(struct sn_nic *nic, uint32_t a, uint32_t b);
 int sn_mkey_destroy(struct sn_nic *nic, uint32_t key); /* waits until no access is in flight; -ENOENT, -EBUSY: windows */
 
 /*

@@ -39,7 +39,8 @@ static void arm(struct rig_qp *q, unsigned number)
 {
     uint32_t word = htobe32(number << 28 | (q->ci & 0xffffff));
     __atomic_store_n((uint32_t *)(void *)(q->records + 64 + 4), word, __ATOMIC_RELEASE);
-    *(volatile uint64_t *)((uint8_t *)q->uar->base_addr + 0x20) = 0; /* clients ring as well: it goes nowhere */
+    if (!RIG_TSAN) /* there a UAR has no pages of its own */
+        *(volatile uint64_t *)((uint8_t *)q->uar->base_addr + 0x20) = 0; /* clients ring as well: it goes nowhere */
 }
 
 static struct event take(struct mlx5dv_devx_event_channel *c)
@@ -320,7 +321,10 @@ static void commands_on_verbs_objects(void **state)
     assert_int_equal(softnic_mlx5dv_devx_qp_query(qp, in, sizeof(in), out, sizeof(out)), 0);
     const uint8_t *qpc = PRM_CAT(out, query_qp_out, qpc);
     assert_int_equal(prm_get_qpc__state(qpc), PRM_QP_RST);
-    assert_int_equal(prm_get_qpc__log_sq_size(qpc), (unsigned)__builtin_ctz(64 / 16)); /* four blocks at least */
+    struct mlx5dv_qp dq;
+    struct mlx5dv_obj qo = {.qp = {qp, &dq}};
+    assert_int_equal(softnic_mlx5dv_init_obj(&qo, MLX5DV_OBJ_QP), 0);
+    assert_int_equal(1u << prm_get_qpc__log_sq_size(qpc), dq.sq.wqe_cnt);
     struct ibv_qp_attr m = {.qp_state = IBV_QPS_INIT, .port_num = 1};
     int to_init = IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS;
     assert_int_equal(softnic_ibv_modify_qp(qp, &m, to_init), 0);
@@ -453,7 +457,7 @@ static void both_buffers_of_a_register(void **state)
     both_buffers(11);
 }
 
-/* The very object stays; keys, memory and rights are new, and the old key is dead. */
+/* Object and key stay; memory, domain and rights are new. */
 static void regions_that_change(void **state)
 {
     (void)state;
@@ -465,12 +469,12 @@ static void regions_that_change(void **state)
     assert_true(pd && mr);
     uint32_t key = mr->lkey;
     assert_int_equal(softnic_ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, other, 8192, 0), 0);
-    assert_true(mr->addr == other && mr->length == 8192 && mr->pd == r.pd && mr->lkey != key && mr->lkey == mr->rkey);
+    assert_true(mr->addr == other && mr->length == 8192 && mr->pd == r.pd && mr->lkey == key && mr->rkey == key);
     assert_int_equal(softnic_ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS, pd, NULL, 0,
                                           IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE),
                      0);
     assert_true(mr->addr == other && mr->length == 8192 && mr->pd == pd);
-    key = mr->lkey;
+    assert_int_equal(mr->lkey, key);
     assert_int_equal(softnic_ibv_rereg_mr(mr, 0, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
     assert_int_equal(softnic_ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, (void *)64, 4096, 0),
                      IBV_REREG_MR_ERR_INPUT);

@@ -77,6 +77,26 @@ int sn_mkey_destroy(struct sn_nic *nic, uint32_t key)
     return 0;
 }
 
+int sn_mkey_exchange(struct sn_nic *nic, uint32_t a, uint32_t b)
+{
+    static const char what[] = "exchange memory keys";
+    struct sn_mkey *one = sn_mkey_find(&nic->mkeys, a), *two = sn_mkey_find(&nic->mkeys, b), was;
+
+    if (one == NULL || two == NULL)
+        return sn_fail(-ENOENT, what, "mkey", one == NULL ? a : b, "no such key", one == NULL ? a : b);
+    if (one->windows != 0 || two->windows != 0 || one->mw != 0 || two->mw != 0)
+        return sn_fail(-EBUSY, what, "mkey", a, "memory windows are bound to one, or it is one", one->windows);
+    sn_xfer_quiesce(nic->port); /* a copy may still read or write through one of them */
+    was = *one;
+    *one = *two;
+    *two = was;
+    two->key = one->key; /* numbers stay: *one has b's now */
+    one->key = was.key;
+    nic->key_generation++;
+    nic->port->keys_gone++;
+    return 0;
+}
+
 uint32_t sn_port_keys_gone(const struct sn_port *port)
 {
     return port->keys_gone;

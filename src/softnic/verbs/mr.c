@@ -203,19 +203,23 @@ static int refuse_rereg(const struct ibv_mr *mr, int flags)
     return IBV_REREG_MR_ERR_INPUT;
 }
 
-/* `fresh` takes the place of `mr` in its caller's hands. -EBUSY: windows are bound to the old one. */
+/* `mr` becomes what `fresh` is, under the key that it has. -EBUSY: windows are bound to it. */
 static int replace(struct sv_context *ctx, struct sv_mr *mr, struct sv_mr *fresh)
 {
     sn_port_lock(ctx->port);
-    int rc = sn_mkey_destroy(ctx->nic, mr->ibv.lkey);
-    if (!rc)
+    int rc = sn_mkey_exchange(ctx->nic, mr->ibv.lkey, fresh->ibv.lkey);
+    if (!rc) {
+        sn_mkey_destroy(ctx->nic, fresh->ibv.lkey);
         sv_object_unlink(&fresh->object);
+    }
     sn_port_unlock(ctx->port);
     if (rc)
         return rc;
     sv_memory_release(&mr->memory);
     mr->memory = fresh->memory;
-    mr->ibv = fresh->ibv;
+    mr->ibv.pd = fresh->ibv.pd;
+    mr->ibv.addr = fresh->ibv.addr;
+    mr->ibv.length = fresh->ibv.length;
     mr->access = fresh->access;
     mr->iova = fresh->iova;
     free(fresh);
@@ -223,7 +227,7 @@ static int replace(struct sv_context *ctx, struct sv_mr *mr, struct sv_mr *fresh
 }
 
 /*
- * The region gets new keys, whatever changes; until then the old ones are valid, and they stay so if the change is refused.
+ * The key stays, whatever changes: peers need not be told. If the change is refused, the region is what it was.
  * A region of a DMA-BUF can only become one of plain memory: its descriptor is not there to be asked again.
  */
 int softnic_ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
