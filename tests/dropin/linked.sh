@@ -41,6 +41,10 @@ if command -v ibv_devices >/dev/null; then
     ibv_devices >"$work/after" 2>&1 || true
     cmp "$work/before" "$work/after"
     grep -q softnic0 "$work/ours"
-    ! grep -q softnic "$work/before"
+    if grep -q softnic "$work/before"; then
+        echo "softnic is there without having been asked for:" >&2
+        cat "$work/before" >&2
+        exit 1
+    fi
 fi
 echo "the same program: $(head -n 1 "$work/without") without, $(head -n 1 "$work/with") with"
