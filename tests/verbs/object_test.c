@@ -77,6 +77,19 @@ static void test_limits(void **state)
     assert_null(softnic_ibv_create_cq(e.ctx, d.max_cqe + 1, NULL, NULL, 0));
     assert_null(softnic_ibv_create_cq(e.ctx, 0, NULL, NULL, 0));
     assert_null(softnic_ibv_create_cq(e.ctx, 1, NULL, NULL, e.ctx->num_comp_vectors));
+    setenv("MLX5_CQE_SIZE", "100", 1); /* libmlx5's own variable: 64 or 128 */
+    errno = 0;
+    assert_null(softnic_ibv_create_cq(e.ctx, 1, NULL, NULL, 0));
+    assert_int_equal(errno, EINVAL);
+    setenv("MLX5_CQE_SIZE", "128", 1);
+    struct ibv_cq *wide = softnic_ibv_create_cq(e.ctx, 1, NULL, NULL, 0);
+    unsetenv("MLX5_CQE_SIZE");
+    struct mlx5dv_cq dv;
+    struct mlx5dv_obj object = {.cq = {wide, &dv}};
+    assert_non_null(wide);
+    assert_int_equal(softnic_mlx5dv_init_obj(&object, MLX5DV_OBJ_CQ), 0);
+    assert_int_equal(dv.cqe_size, 128);
+    assert_int_equal(softnic_ibv_destroy_cq(wide), 0);
     struct ibv_srq_init_attr s = {.attr = {.max_wr = (uint32_t)d.max_srq_wr, .max_sge = (uint32_t)d.max_srq_sge}};
     struct ibv_srq *srq = softnic_ibv_create_srq(e.pd, &s);
     assert_non_null(srq);

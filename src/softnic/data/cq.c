@@ -63,6 +63,15 @@ static int create_in_engine(struct sv_cq *cq, const struct sv_cq_args *args)
     return rc;
 }
 
+/* Bytes of a CQE where the caller does not say: libmlx5's own variable, else 64. 0: the variable makes no sense. */
+static uint32_t usual_stride(void)
+{
+    const char *wish = getenv("MLX5_CQE_SIZE");
+    if (!wish)
+        return 64;
+    return !strcmp(wish, "64") ? 64 : !strcmp(wish, "128") ? 128 : 0;
+}
+
 static int check_args(const struct sv_context *ctx, const char *what, const struct sv_cq_args *args)
 {
     if (check_size(what, args->cqe))
@@ -72,6 +81,8 @@ static int check_args(const struct sv_context *ctx, const char *what, const stru
                          ctx->verbs.context.num_comp_vectors);
     if (args->cqe_size && args->cqe_size != 64 && args->cqe_size != 128)
         return sv_refuse(EINVAL, "%s: cqe_size = %u is neither 64 nor 128", what, args->cqe_size);
+    if (!args->cqe_size && !usual_stride())
+        return sv_refuse(EINVAL, "%s: MLX5_CQE_SIZE = '%s' is neither 64 nor 128", what, getenv("MLX5_CQE_SIZE"));
     if (args->channel && !sv_channel_fits(ctx, args->channel))
         return sv_refuse(EINVAL, "%s: the completion channel is not one of this context", what);
     return 0;
@@ -96,7 +107,7 @@ struct sv_cq *sv_cq_new(struct sv_context *ctx, const char *what, const struct s
     cq->context = ctx;
     cq->eqn = 1 + (uint32_t)args->comp_vector;
     cq->entries = entries_for(args->cqe);
-    cq->stride = args->cqe_size ? args->cqe_size : 64;
+    cq->stride = args->cqe_size ? args->cqe_size : usual_stride();
     cq->unlocked = args->unlocked;
     cq->ibv.context = &ctx->verbs.context;
     cq->ibv.channel = args->channel;
