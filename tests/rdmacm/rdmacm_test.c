@@ -471,6 +471,25 @@ static void names_are_resolved(void **state)
     assert_int_equal(res->ai_qp_type, IBV_QPT_RC);
     rdma_freeaddrinfo(res);
     assert_int_not_equal(rdma_getaddrinfo("no.such.name.invalid", NULL, &hints, &res), 0);
+
+    /* No name and no service: the hints have the addresses, a source alone among them; no hints: nothing to go by. */
+    struct sockaddr_in source = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct rdma_addrinfo from = {.ai_flags = RAI_PASSIVE,
+                                 .ai_port_space = RDMA_PS_TCP,
+                                 .ai_src_addr = (struct sockaddr *)&source,
+                                 .ai_src_len = sizeof(source)};
+    assert_int_equal(rdma_getaddrinfo(NULL, NULL, &from, &res), 0);
+    assert_int_equal(res->ai_family, AF_INET);
+    assert_int_equal(res->ai_src_len, sizeof(source));
+    assert_memory_equal(res->ai_src_addr, &source, sizeof(source));
+    assert_null(res->ai_dst_addr);
+    assert_int_equal(res->ai_qp_type, IBV_QPT_RC);
+    rdma_freeaddrinfo(res);
+    from.ai_src_len = sizeof(struct sockaddr_storage) + 1;
+    assert_int_not_equal(rdma_getaddrinfo(NULL, NULL, &from, &res), 0);
+    errno = 0;
+    assert_int_equal(rdma_getaddrinfo(NULL, NULL, NULL, &res), -1);
+    assert_int_equal(errno, EINVAL);
 }
 
 /* ---- calls that wait ------------------------------------------------------------------------------------------------------ */

@@ -57,13 +57,24 @@ static int fill(const struct rdma_addrinfo *h, const struct addrinfo *found, str
     return rc;
 }
 
-/* A destination that comes as a structure, without a name. */
+static int copy_hint(struct sockaddr *from, socklen_t length, struct sockaddr **out, socklen_t *out_length)
+{
+    if (!from || !length)
+        return 0;
+    return length <= sizeof(struct sockaddr_storage) ? copy(from, length, out, out_length) : EAI_FAMILY;
+}
+
+/* Neither name nor service: the hints have what addresses there are (rdma_getaddrinfo(3)), a source alone or none among them. */
 static int fill_given(const struct rdma_addrinfo *h, struct rdma_addrinfo *out)
 {
-    const struct addrinfo given = {.ai_family = h->ai_dst_addr->sa_family,
-                                   .ai_addr = h->ai_dst_addr,
-                                   .ai_addrlen = h->ai_dst_len};
-    return h->ai_dst_len <= sizeof(struct sockaddr_storage) ? fill(h, &given, out) : EAI_FAMILY;
+    const struct sockaddr *known = h->ai_dst_addr && h->ai_dst_len ? h->ai_dst_addr : h->ai_src_addr;
+    out->ai_flags = h->ai_flags;
+    out->ai_family = known ? known->sa_family : h->ai_family;
+    if (out->ai_family && out->ai_family != AF_INET && out->ai_family != AF_INET6)
+        return EAI_FAMILY;
+    set_spaces(h, out);
+    int rc = copy_hint(h->ai_dst_addr, h->ai_dst_len, &out->ai_dst_addr, &out->ai_dst_len);
+    return rc ? rc : copy_hint(h->ai_src_addr, h->ai_src_len, &out->ai_src_addr, &out->ai_src_len);
 }
 
 CMA_API int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_addrinfo *hints,
@@ -71,11 +82,11 @@ CMA_API int rdma_getaddrinfo(const char *node, const char *service, const struct
 {
     const struct rdma_addrinfo *h = hints ? hints : &no_hints;
     struct addrinfo *found = NULL;
-    bool given = !node && !service && h->ai_dst_addr && h->ai_dst_len;
+    bool given = !node && !service;
     int rc = cma_start();
     if (rc)
         return cma_result(rc);
-    if (!node && !service && !given)
+    if (given && !hints)
         return cma_result(-EINVAL);
     struct rdma_addrinfo *out = calloc(1, sizeof(*out));
     if (!out)
