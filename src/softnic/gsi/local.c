@@ -30,35 +30,13 @@ static socklen_t service_name(const uint8_t gid[16], uint64_t service_id, struct
     return sn_slot_name(prefix, getuid(), gid, 0, out);
 }
 
-static int new_socket(void)
-{
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    return fd < 0 ? -errno : fd;
-}
-
-static int close_with(int fd, int error)
-{
-    close(fd);
-    return error;
-}
-
-/* Abstract names have no permissions: anybody may have taken one, or may connect. */
-static int check_credentials(int fd)
-{
-    struct ucred peer;
-    socklen_t size = sizeof(peer);
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
-        return -errno;
-    return peer.uid == getuid() ? 0 : -ECONNREFUSED;
-}
-
 static int bind_name(const struct sockaddr_un *name, socklen_t length)
 {
-    int fd = new_socket();
+    int fd = sn_slot_socket();
     if (fd < 0)
         return fd;
     if (bind(fd, (const struct sockaddr *)name, length))
-        return close_with(fd, -errno);
+        return sn_fd_fail(fd, -errno);
     sn_fd_track(fd);
     return fd;
 }
@@ -85,9 +63,9 @@ int sn_local_accept(int listener)
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0)
         return -errno;
-    int rc = check_credentials(fd);
+    int rc = sn_slot_check_user(fd, -ECONNREFUSED);
     if (rc)
-        return close_with(fd, rc);
+        return sn_fd_fail(fd, rc);
     sn_fd_track(fd);
     return fd;
 }
@@ -96,29 +74,29 @@ int sn_local_accept(int listener)
 static int pass(const struct sockaddr_un *name, socklen_t length, const struct sn_gsi_mad *mad)
 {
     struct record r = {.magic = RECORD_MAGIC, .mad = *mad};
-    int fd = new_socket();
+    int fd = sn_slot_socket();
     if (fd < 0)
         return -EAGAIN;
     if (connect(fd, (const struct sockaddr *)name, length))
-        return close_with(fd, errno == EAGAIN ? -EAGAIN : -ECONNREFUSED);
-    int rc = check_credentials(fd);
+        return sn_fd_fail(fd, errno == EAGAIN ? -EAGAIN : -ECONNREFUSED);
+    int rc = sn_slot_check_user(fd, -ECONNREFUSED);
     if (!rc && send(fd, &r, sizeof(r), MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)sizeof(r))
         rc = -EAGAIN;
-    return close_with(fd, rc);
+    return sn_fd_fail(fd, rc);
 }
 
 int sn_local_connect_slot(const uint8_t gid[16], uint8_t slot)
 {
     struct sockaddr_un name;
     socklen_t length = slot_name(gid, slot, &name);
-    int fd = new_socket();
+    int fd = sn_slot_socket();
     if (fd < 0)
         return fd;
     if (connect(fd, (const struct sockaddr *)&name, length))
-        return close_with(fd, -errno);
-    int rc = check_credentials(fd);
+        return sn_fd_fail(fd, -errno);
+    int rc = sn_slot_check_user(fd, -ECONNREFUSED);
     if (rc)
-        return close_with(fd, rc);
+        return sn_fd_fail(fd, rc);
     sn_fd_track(fd);
     return fd;
 }

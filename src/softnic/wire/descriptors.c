@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "softnic/wire/descriptors.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -53,4 +54,25 @@ socklen_t sn_slot_name(const char *prefix, uid_t uid, const uint8_t gid[16], uns
     out->sun_family = AF_UNIX;
     memcpy(out->sun_path + 1, name, (size_t)n);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+int sn_slot_socket(void)
+{
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    return fd < 0 ? -errno : fd;
+}
+
+int sn_fd_fail(int fd, int error)
+{
+    close(fd);
+    return error;
+}
+
+int sn_slot_check_user(int fd, int foreign)
+{
+    struct ucred peer;
+    socklen_t size = sizeof(peer);
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
+        return -errno;
+    return peer.uid == getuid() ? 0 : foreign;
 }

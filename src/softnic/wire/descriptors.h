@@ -18,4 +18,13 @@ void sn_fd_after_fork_child(void); /* closes what is tracked; async-signal-safe 
 /* Abstract: "<prefix>/<uid>/<gid in hex>/<slot>" behind a zero byte. Returns the address length, where the name ends. */
 socklen_t sn_slot_name(const char *prefix, uid_t uid, const uint8_t gid[16], unsigned slot, struct sockaddr_un *out);
 
+/* A socket for such names: messages of one piece, close-on-exec, never waits. Negative errno. */
+int sn_slot_socket(void);
+
+/* Closes a descriptor that is not tracked, and returns `error`. */
+int sn_fd_fail(int fd, int error);
+
+/* Abstract names have no permissions: anybody may have taken one, or may connect. 0, -errno, or `foreign` for another user. */
+int sn_slot_check_user(int fd, int foreign);
+
 #endif

@@ -20,37 +20,15 @@ static socklen_t name_of(const uint8_t gid[16], unsigned slot, struct sockaddr_u
     return sn_slot_name("softnic", getuid(), gid, slot, out);
 }
 
-static int new_socket(void)
-{
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    return fd < 0 ? -errno : fd;
-}
-
-static int close_with(int fd, int error)
-{
-    close(fd);
-    return error;
-}
-
-/* Abstract names have no permissions: anybody may have taken one, or may connect. */
-static int check_credentials(int fd)
-{
-    struct ucred peer;
-    socklen_t size = sizeof(peer);
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
-        return -errno;
-    return peer.uid == getuid() ? 0 : -EPERM;
-}
-
 int shm_listen(const uint8_t gid[16], unsigned slot)
 {
     struct sockaddr_un name;
     socklen_t length = name_of(gid, slot, &name);
-    int fd = new_socket();
+    int fd = sn_slot_socket();
     if (fd < 0)
         return fd;
     if (bind(fd, (struct sockaddr *)&name, length) || listen(fd, 256))
-        return close_with(fd, -errno);
+        return sn_fd_fail(fd, -errno);
     sn_fd_track(fd);
     return fd;
 }
@@ -59,14 +37,14 @@ int shm_connect(const uint8_t gid[16], unsigned slot)
 {
     struct sockaddr_un name;
     socklen_t length = name_of(gid, slot, &name);
-    int fd = new_socket();
+    int fd = sn_slot_socket();
     if (fd < 0)
         return fd;
     if (connect(fd, (struct sockaddr *)&name, length))
-        return close_with(fd, -errno);
-    int rc = check_credentials(fd);
+        return sn_fd_fail(fd, -errno);
+    int rc = sn_slot_check_user(fd, -EPERM);
     if (rc)
-        return close_with(fd, rc);
+        return sn_fd_fail(fd, rc);
     sn_fd_track(fd);
     return fd;
 }
@@ -76,9 +54,9 @@ int shm_accept(int listener)
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0)
         return -errno;
-    int rc = check_credentials(fd);
+    int rc = sn_slot_check_user(fd, -EPERM);
     if (rc)
-        return close_with(fd, rc);
+        return sn_fd_fail(fd, rc);
     sn_fd_track(fd);
     return fd;
 }
@@ -172,7 +150,7 @@ int shm_make_memory(size_t bytes)
     if (fd < 0)
         return -errno;
     if (ftruncate(fd, (off_t)bytes) || fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL))
-        return close_with(fd, -errno);
+        return sn_fd_fail(fd, -errno);
     return fd;
 }
 
