@@ -5,7 +5,7 @@
 # asks nothing of the network.
 set -eu
 dir=$1
-packages="libibverbs-dev libibverbs1 libjansson-dev libjansson4 libcmocka-dev libcmocka0 libdeflate-dev libdeflate0 libelf-dev libelf1 zlib1g libnl-3-200 libnl-route-3-200"
+packages="libibverbs-dev libibverbs1 librdmacm-dev librdmacm1 libjansson-dev libjansson4 libcmocka-dev libcmocka0 libdeflate-dev libdeflate0 libelf-dev libelf1 zlib1g libnl-3-200 libnl-route-3-200"
 stamp="$dir/.complete"
 if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$packages" ]; then
     exit 0
@@ -35,5 +35,9 @@ apt_arm64 download $packages
 for deb in ./*.deb; do
     dpkg-deb -x "$deb" "$dir"
 done
+if [ -d "$dir/lib" ]; then # as on a machine with a merged /usr
+    cp -a "$dir/lib/." "$dir/usr/lib/"
+    rm -rf "$dir/lib"
+fi
 rm -rf "$dir/apt/lists" "$dir/apt/archives" "$dir/debs"
 echo "$packages" >"$stamp"
