@@ -191,6 +191,7 @@ struct sn_entry {
     bool done;             /* local: executed; READ and ATOMIC: answered */
     bool issued;           /* counted as an outstanding read or atomic */
     bool host;             /* every piece of the gather list is in host memory, or in the WQE */
+    uint32_t keys;         /* of the NIC's key_generation when the gather list was checked */
     uint8_t syndrome, vendor; /* != 0: ends in an error CQE */
     uint8_t *raw;          /* the WQE's private copy */
     uint8_t *big;          /* room for WQEs beyond 64 bytes, kept for reuse */

@@ -387,6 +387,59 @@ static void peer_is_gone(void **state)
     world_close(&w);
 }
 
+static int lose(void *arg, const struct sn_burst *b)
+{
+    (void)arg;
+    (void)b;
+    return SN_TAP_DROP;
+}
+
+/* A WRITE that was fetched and then had to wait, behind a fence or for another try, looks for its source's key again. */
+static void source_key_is_gone(bool fenced)
+{
+    struct world w;
+    struct end a, b;
+
+    world_open(&w, &defaults);
+    end_open(&a, &w, 0, &defaults);
+    end_open(&b, &w, 1, &defaults);
+    ends_connect(&a, &b);
+    memset(b.mem, 0, 1024);
+    sn_port_set_tap(w.port, lose, NULL);
+    struct wr read = wr_read(&a, &b, 0, 512, 8), wr = wr_write(&a, &b, 1024, 256, 64);
+    uint32_t first = fenced ? post(&a, &read) : 0;
+    wr.sge[0].lkey = end_key(&a, a.mem + 1024, 64, (uintptr_t)a.mem + 1024, SN_ACCESS_LOCAL_WRITE);
+    wr.fm_ce_se = fenced ? SN_FENCE_READS_SMALL << 5 | 8 : 0;
+    uint32_t i = post(&a, &wr);
+    world_run(&w);
+    expect_none(&a);
+    sn_port_lock(w.port);
+    assert_int_equal(sn_mkey_destroy(a.nic, wr.sge[0].lkey), 0);
+    sn_port_unlock(w.port);
+    sn_port_set_tap(w.port, NULL, NULL);
+    world_pass(&w, 2000000000, 10000000);
+    if (fenced)
+        expect_ok(&a, first);
+    expect_error(&a, i, SN_SYND_LOCAL_PROT);
+    for (int k = 0; k < 1024; k++)
+        assert_int_equal(b.mem[k], 0);
+    end_close(&a);
+    end_close(&b);
+    world_close(&w);
+}
+
+static void key_is_gone_behind_a_fence(void **state)
+{
+    (void)state;
+    source_key_is_gone(true);
+}
+
+static void key_is_gone_before_a_retry(void **state)
+{
+    (void)state;
+    source_key_is_gone(false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -394,6 +447,8 @@ int main(void)
         cmocka_unit_test(same_when_the_cq_overruns),
         cmocka_unit_test(taken_when_plain),
         cmocka_unit_test(peer_is_gone),
+        cmocka_unit_test(key_is_gone_behind_a_fence),
+        cmocka_unit_test(key_is_gone_before_a_retry),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -113,6 +113,7 @@ int sn_mkey_invalidate(struct sn_qp *qp, uint32_t key)
         return sn_mw_invalidate(qp, key) == SN_FAULT_NONE ? 0 : -EACCES;
     k->iova = UINT64_MAX; /* an access that has begun ends; the memory itself is its owner's until the key is destroyed */
     k->length = 0;
+    qp->nic->key_generation++;
     return 0;
 }
 

@@ -72,7 +72,7 @@ static void copy_pieces(struct sn_qp *qp, const struct sn_entry *e, uint8_t *to)
 
     for (uint32_t seg = e->w.data_seg; seg < e->w.ds; seg = piece.next) {
         if (sn_wqe_piece(e->raw, seg, e->w.ds, &piece) != SN_FAULT_NONE)
-            return; /* cannot be: checked when it was fetched, under the same lock, and so were the keys */
+            return; /* cannot be: checked when it was fetched, and so were the keys, of which none has gone since */
         if (piece.is_inline)
             sn_dma_copy(to, e->raw + piece.addr, piece.length);
         else if (piece.length != 0)
@@ -117,7 +117,9 @@ bool sn_near_write(struct sn_qp *qp, struct sn_entry *e, uint32_t *bytes)
 
     if (other == NULL || is_watched(qp->port) || qp->state != SN_QP_RTS || !is_alone(&qp->tx, e) || !is_ready(other, e))
         return false;
-    if (!e->host || e->syndrome != 0 || e->w.has_imm || length > qp->port->burst_bytes)
+    if (!e->host || e->keys != qp->nic->key_generation) /* a fence or a retry may lie between; the long way looks again */
+        return false;
+    if (e->syndrome != 0 || e->w.has_imm || length > qp->port->burst_bytes)
         return false;
     if (length != 0) {
         struct sn_mkey *key = sn_qp_key(other, &other->rkey_cache, e->w.rkey);

@@ -42,6 +42,7 @@ static enum sn_fault check_pieces(struct sn_qp *qp, struct sn_entry *e)
     struct sn_piece piece;
 
     e->host = true;
+    e->keys = qp->nic->key_generation;
     for (uint32_t seg = e->w.data_seg; seg < e->w.ds; seg = piece.next) {
         enum sn_fault fault = sn_wqe_piece(e->raw, seg, e->w.ds, &piece);
         if (fault == SN_FAULT_NONE && !piece.is_inline && piece.length != 0) {
