@@ -51,6 +51,9 @@ expect 125 "SOFTNIC_NAMES=a,b: 2 names for 3 devices" "$softnic" run -d 3 -n a,b
 expect 125 "stands there twice" "$softnic" run -d 2 -n a,a true
 expect 125 "SOFTNIC_NAMES=../x" "$softnic" run -n ../x true
 expect 125 "SOFTNIC_GID=fish" "$softnic" run -g fish true
+for address in 0.0.0.0 224.0.0.1 255.255.255.255 ::ffff:239.1.1.1 :: ff02::1; do
+    expect 125 "address of one station" "$softnic" run -g $address true
+done
 expect 125 "more addresses than devices" "$softnic" run -g 10.0.0.1,10.0.0.2 true
 expect 125 "SOFTNIC_FAULTS" "$softnic" run --faults nonsense:x=y true
 expect 0 "softnic run: 2 devices: left right; wire none" "$softnic" run -v -d 2 -n left,right -w none true
@@ -79,6 +82,8 @@ same "an option beside it" "SOFTNIC_NAMES=other" "$(SOFTNIC_NAMES=roce vars "$so
 same "own LD_LIBRARY_PATH" ":/opt/none" "$(LD_LIBRARY_PATH=/opt/none vars "$softnic" run | sed -n 's/^LD_LIBRARY_PATH=.*softnic-libs//p')"
 same "a relative capture" "SOFTNIC_PCAP=$work/x.pcap" "$(cd "$work" && vars "$softnic" run -p x.pcap | grep PCAP)"
 same "an address of a wire" "SOFTNIC_WIRE=udp:127.0.0.9" "$(vars "$softnic" run -w udp -g 127.0.0.9 | grep WIRE)"
+"$softnic" run cp /sys/class/infiniband/mlx5_0/fw_ver "$work/copied"
+same "a copy by cp" "$("$softnic" run cat /sys/class/infiniband/mlx5_0/fw_ver | wc -c)" "$(wc -c <"$work/copied")"
 same "an address" "0000:0000:0000:0000:0000:ffff:0a00:0001" "$("$softnic" run -g 10.0.0.1 cat /sys/class/infiniband/mlx5_0/ports/1/gids/1)"
 
 # Every reader sees the same tree.

@@ -57,6 +57,7 @@ void pre_stat(const char *path, enum softnic_sysfs_kind kind, struct stat *out)
     default:
         out->st_mode = S_IFREG | 0444;
         out->st_size = 4096;
+        out->st_blocks = 8; /* sysfs says 0, but cp would take that for holes and ask the memfd, which has some */
     }
 }
 
@@ -256,6 +257,7 @@ static void convert(const struct stat *st, struct statx *out)
                           .stx_mode = (uint16_t)st->st_mode,
                           .stx_ino = st->st_ino,
                           .stx_size = (uint64_t)st->st_size,
+                          .stx_blocks = (uint64_t)st->st_blocks,
                           .stx_atime = stamp_of(st->st_atim),
                           .stx_ctime = stamp_of(st->st_ctim),
                           .stx_mtime = stamp_of(st->st_mtim),

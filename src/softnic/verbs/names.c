@@ -82,15 +82,25 @@ int sv_names_check(const char *text, unsigned devices)
     return 0;
 }
 
+static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+/* Not "any", multicast or reserved (IPv4's 224/4 and 240/4). */
+static bool is_station(const uint8_t gid[16])
+{
+    static const uint8_t none[16];
+    if (!memcmp(gid, mapped, sizeof(mapped)))
+        return gid[12] < 224 && memcmp(gid + 12, none, 4) != 0;
+    return memcmp(gid, none, 16) != 0 && gid[0] != 0xff;
+}
+
 /* As an address of ibv_gid: IPv4 mapped into IPv6. */
 static bool to_gid(const char *text, uint8_t gid[16])
 {
-    static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}, none[16];
     if (inet_pton(AF_INET, text, gid + 12) == 1)
         memcpy(gid, mapped, sizeof(mapped));
     else if (inet_pton(AF_INET6, text, gid) != 1)
         return false;
-    return memcmp(gid, none, 16) != 0 && gid[0] != 0xff; /* multicast is no station's address */
+    return is_station(gid);
 }
 
 int sv_gids_parse(const char *text, uint8_t (*out)[16], unsigned room)
