@@ -244,6 +244,9 @@ static void refusals(void **state)
     mw = ibv_alloc_mw(other, IBV_MW_TYPE_1);
     struct ibv_mw_bind bind = {.bind_info = part(b, 0, 64, all)};
     assert_int_equal(ibv_bind_mw(b->qp, mw, &bind), EPERM); /* another domain's window */
+    struct ibv_send_wr none = {.opcode = IBV_WR_BIND_MW}, *bad = NULL;
+    assert_int_equal(ibv_post_send(b->qp, &none, &bad), EINVAL);
+    assert_ptr_equal(bad, &none);
     assert_int_equal(softnic_ibv_dealloc_pd(other), EBUSY);
     assert_int_equal(ibv_dealloc_mw(mw), 0);
     assert_int_equal(softnic_ibv_dealloc_pd(other), 0);

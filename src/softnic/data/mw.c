@@ -95,8 +95,8 @@ static int check(const struct sv_qp *qp, const struct ibv_mw *mw, const struct i
 
     if (qp->service == SN_SERVICE_UD)
         return -sv_refuse(EINVAL, "bind a memory window: QP 0x%x is for datagrams", qp->qpn);
-    if (mw->context != &qp->context->verbs.context || (info->length && !info->mr))
-        return -sv_refuse(EINVAL, "bind a memory window: of another context, or %llu bytes of no region",
+    if (!mw || mw->context != &qp->context->verbs.context || (info->length && !info->mr))
+        return -sv_refuse(EINVAL, "bind a memory window: none, of another context, or %llu bytes of no region",
                           (unsigned long long)info->length);
     if (sv_container((void *)(uintptr_t)mw->pd, struct sv_pd, ibv)->pdn !=
         sv_container((void *)(uintptr_t)pd, struct sv_pd, ibv)->pdn)
