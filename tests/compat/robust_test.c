@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "rdma_pair.h"
@@ -190,6 +191,37 @@ static void forked_child(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
     ASSERT_TRAFFIC(two, 20);
     end(two);
+}
+
+/* A program that becomes a daemon may close what it does not know: the NIC's descriptors, too. */
+static int child_closes(void)
+{
+    struct two *two = calloc(1, sizeof(*two));
+    const struct timespec quiet = {.tv_nsec = 50000000};
+    alarm(60);
+    if (!two || rp_open(&two->a, false) || rp_open(&two->b, false) || rp_join(&two->a, &two->b) || traffic(two, 20))
+        return 1;
+    nanosleep(&quiet, NULL); /* its threads wait */
+    for (int fd = 3; fd < 256; fd++)
+        close(fd);
+    if (traffic(two, 20)) /* between its own queue pairs no descriptor is needed */
+        return 2;
+    rp_close(&two->a);
+    rp_close(&two->b);
+    return 0;
+}
+
+static void descriptors_closed_by_the_program(void **state)
+{
+    (void)state;
+    int status;
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (!pid)
+        _exit(child_closes());
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 static void *busy(void *argument)
@@ -366,7 +398,7 @@ int main(void)
         cmocka_unit_test(descriptors_are_closed_by_exec), cmocka_unit_test(forked_child),
         cmocka_unit_test(fork_storm),                     cmocka_unit_test(threads_block_signals),
         cmocka_unit_test(signal_storm),                   cmocka_unit_test(threads_at_once),
-        cmocka_unit_test(dlclose_while_it_runs),
+        cmocka_unit_test(dlclose_while_it_runs),          cmocka_unit_test(descriptors_closed_by_the_program),
     };
     char address[32];
     snprintf(address, sizeof(address), "127.202.%u.%u", (unsigned)getpid() >> 8 & 255, (unsigned)getpid() & 255);

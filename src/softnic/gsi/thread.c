@@ -224,7 +224,7 @@ static void *run(void *arg)
     struct epoll_event events[EVENTS];
     (void)arg;
     while (!stopping()) {
-        int n = epoll_wait(gsi.epoll, events, EVENTS, timers());
+        int n = sn_fd_wait(gsi.epoll, events, EVENTS, timers());
         for (int i = 0; i < n; i++)
             take_event(&events[i]);
         take_rx();

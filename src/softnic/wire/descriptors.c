@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MAX_TRACKED = 9216 };
@@ -75,4 +76,15 @@ int sn_slot_check_user(int fd, int foreign)
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
         return -errno;
     return peer.uid == getuid() ? 0 : foreign;
+}
+
+int sn_fd_wait(int epoll, struct epoll_event *events, int room, int ms)
+{
+    enum { LOOK_MS = 1000, NAP_NS = 10000000 };
+    int n = epoll_wait(epoll, events, room, ms < 0 || ms > LOOK_MS ? LOOK_MS : ms);
+    if (n >= 0)
+        return n;
+    if (errno != EINTR)
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+    return 0;
 }

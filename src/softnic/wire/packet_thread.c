@@ -13,6 +13,7 @@
 
 #include "softnic/engine.h"
 #include "softnic/port/thread.h"
+#include "softnic/wire/descriptors.h"
 #include "softnic/wire/packet_internal.h"
 
 enum { EVENTS = 16 };
@@ -96,8 +97,8 @@ static void *run(void *arg)
     struct sn_packet_wire *w = arg;
     struct epoll_event events[EVENTS];
     while (!atomic_load(&w->stop)) {
-        int n = epoll_wait(w->epoll, events, EVENTS, -1);
-        if (n <= 0 || atomic_load(&w->stop))
+        int n = sn_fd_wait(w->epoll, events, EVENTS, -1);
+        if (!n || atomic_load(&w->stop))
             continue;
         sn_port_lock(w->port);
         w->backend->look_all = true;

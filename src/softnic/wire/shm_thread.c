@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "softnic/wire/descriptors.h"
 #include "softnic/wire/shm_internal.h"
 
 enum { POKE_ID = 0, EVENTS = 32, MAX_TURNS = 1000, STUCK_NS = 10000000 };
@@ -101,9 +102,7 @@ static void *run(void *arg)
     struct epoll_event events[EVENTS];
     int due = -1;
     while (!atomic_load(&w->stop)) {
-        int n = epoll_wait(w->epoll, events, EVENTS, due);
-        if (n < 0)
-            continue;
+        int n = sn_fd_wait(w->epoll, events, EVENTS, due);
         sn_port_lock(w->wire.port);
         bool stuck = handle(w, events, n);
         due = silent_ones(w);
