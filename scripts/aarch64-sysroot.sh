@@ -37,7 +37,7 @@ for deb in ./*.deb; do
 done
 if [ -d "$dir/lib" ]; then # as on a machine with a merged /usr
     cp -a "$dir/lib/." "$dir/usr/lib/"
-    rm -rf "$dir/lib"
+    rm -rf "${dir:?}/lib"
 fi
 rm -rf "$dir/apt/lists" "$dir/apt/archives" "$dir/debs"
 echo "$packages" >"$stamp"
