@@ -13,19 +13,24 @@ static int verdict(const struct sv_context *ctx, const struct prm_call *call, in
     return rc ? sv_refuse(call->error, "%s: %s", ctx->device->ibv.name, call->text) : 0;
 }
 
+static int query(struct sv_context *ctx, struct prm_object *object, const void *in, size_t inlen, void *out, size_t outlen)
+{
+    struct prm_env env = sv_prm_env(ctx);
+    struct prm_call call;
+    sv_count_command();
+    sn_port_lock(ctx->port);
+    int rc = prm_object_query(&env, object, in, inlen, out, outlen, &call);
+    sn_port_unlock(ctx->port);
+    return verdict(ctx, &call, rc);
+}
+
 int softnic_mlx5dv_devx_qp_query(struct ibv_qp *ibv, const void *in, size_t inlen, void *out, size_t outlen)
 {
     struct sv_context *ctx = ibv ? sv_context_check(ibv->context, "mlx5dv_devx_qp_query") : NULL;
     if (!ctx)
         return ibv ? errno : sv_refuse(EINVAL, "mlx5dv_devx_qp_query: qp is NULL");
-    struct prm_env env = sv_prm_env(ctx);
     struct prm_object object = {.kind = PRM_OBJECT_QP, .number = sv_qp_of(ibv)->qpn};
-    struct prm_call call;
-    sv_count_command();
-    sn_port_lock(ctx->port);
-    int rc = prm_object_query(&env, &object, in, inlen, out, outlen, &call);
-    sn_port_unlock(ctx->port);
-    return verdict(ctx, &call, rc);
+    return query(ctx, &object, in, inlen, out, outlen);
 }
 
 /* Where the command has left it, in the words of verbs; posting looks at it. */
@@ -65,15 +70,9 @@ int softnic_mlx5dv_devx_cq_query(struct ibv_cq *ibv, const void *in, size_t inle
     if (!ctx)
         return ibv ? errno : sv_refuse(EINVAL, "mlx5dv_devx_cq_query: cq is NULL");
     const struct sv_cq *cq = sv_cq_of(ibv);
-    struct prm_env env = sv_prm_env(ctx);
     struct prm_object object = {.kind = PRM_OBJECT_CQ, .number = cq->cqn};
     prm_set_cqc__cqe_sz(object.context, cq->stride == 128);
     prm_set_cqc__log_cq_size(object.context, (unsigned)__builtin_ctz(cq->entries));
     prm_set_cqc__c_eqn(object.context, cq->eqn);
-    struct prm_call call;
-    sv_count_command();
-    sn_port_lock(ctx->port);
-    int rc = prm_object_query(&env, &object, in, inlen, out, outlen, &call);
-    sn_port_unlock(ctx->port);
-    return verdict(ctx, &call, rc);
+    return query(ctx, &object, in, inlen, out, outlen);
 }

@@ -245,21 +245,31 @@ static void take_params(struct sn_cm_conn *c, const struct sn_cm_params *p)
         c->peer_timeout = c->timeout;
 }
 
-int sn_cm_request(struct sn_cm *cm, const struct sn_cm_address *to, uint64_t service_id, const struct sn_cm_params *p,
-                  void *user, struct sn_cm_conn **out)
+/* The side that asks, whether for a connection or for a service's queue pair; its state is the caller's. NULL: no memory. */
+static struct sn_cm_conn *new_request(struct sn_cm *cm, const struct sn_cm_address *to, uint64_t service_id,
+                                      const struct sn_cm_params *p, void *user)
 {
-    struct sn_cm_conn *c;
-    if (!private_fits(SN_CM_REQ, p->private_data, p->private_length) || p->transport > SN_CM_TRANSPORT_UC)
-        return -EINVAL;
-    if (!(c = cm_new(cm, to)))
-        return -ENOMEM;
-    c->state = CM_REQ_SENT;
+    struct sn_cm_conn *c = cm_new(cm, to);
+    if (!c)
+        return NULL;
     c->active = c->has_user = true;
     c->user = user;
     c->service_id = service_id;
     c->transaction = new_transaction(cm, c);
     c->ack_timeout = p->path.ack_timeout & 31;
     take_params(c, p);
+    return c;
+}
+
+int sn_cm_request(struct sn_cm *cm, const struct sn_cm_address *to, uint64_t service_id, const struct sn_cm_params *p,
+                  void *user, struct sn_cm_conn **out)
+{
+    struct sn_cm_conn *c;
+    if (!private_fits(SN_CM_REQ, p->private_data, p->private_length) || p->transport > SN_CM_TRANSPORT_UC)
+        return -EINVAL;
+    if (!(c = new_request(cm, to, service_id, p, user)))
+        return -ENOMEM;
+    c->state = CM_REQ_SENT;
     struct sn_cm_msg m = message(c, SN_CM_REQ);
     m.service_id = service_id;
     m.ca_guid = p->ca_guid;
@@ -416,15 +426,9 @@ int sn_cm_sidr_request(struct sn_cm *cm, const struct sn_cm_address *to, uint64_
     struct sn_cm_conn *c;
     if (!private_fits(SN_CM_SIDR_REQ, p->private_data, p->private_length))
         return -EINVAL;
-    if (!(c = cm_new(cm, to)))
+    if (!(c = new_request(cm, to, service_id, p, user)))
         return -ENOMEM;
     c->state = CM_SIDR_REQ_SENT;
-    c->active = c->has_user = true;
-    c->user = user;
-    c->service_id = service_id;
-    c->transaction = new_transaction(cm, c);
-    c->ack_timeout = p->path.ack_timeout & 31;
-    take_params(c, p);
     struct sn_cm_msg m = message(c, SN_CM_SIDR_REQ);
     m.service_id = service_id;
     m.pkey = p->pkey;
