@@ -17,10 +17,13 @@ set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 set(ENV{PKG_CONFIG_SYSROOT_DIR} "${GDAKI_SYSROOT}")
 set(ENV{PKG_CONFIG_LIBDIR} "${GDAKI_SYSROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:${GDAKI_SYSROOT}/usr/share/pkgconfig")
-# RPATH, not RUNPATH: it holds for the libraries' own needs, too. No LD_LIBRARY_PATH for the emulator: tests set theirs.
-set(rpath "-Wl,--disable-new-dtags,-rpath,${GDAKI_SYSROOT}/usr/lib/aarch64-linux-gnu")
-set(CMAKE_EXE_LINKER_FLAGS_INIT "${rpath}")
-set(CMAKE_SHARED_LINKER_FLAGS_INIT "${rpath}")
+# RPATH, not RUNPATH: it holds for the libraries' own needs, too. No LD_LIBRARY_PATH for the emulator: tests set theirs. At the
+# end of the link line, so that the folders of what is built here go before the sysroot, which has a libibverbs of its own.
+set(CMAKE_EXE_LINKER_FLAGS_INIT "-Wl,--disable-new-dtags")
+set(CMAKE_SHARED_LINKER_FLAGS_INIT "-Wl,--disable-new-dtags")
+foreach(language C CXX)
+  set(CMAKE_${language}_STANDARD_LIBRARIES_INIT "-Wl,-rpath,${GDAKI_SYSROOT}/usr/lib/aarch64-linux-gnu")
+endforeach()
 
 find_program(GDAKI_QEMU NAMES qemu-aarch64-static qemu-aarch64 REQUIRED)
 set(CMAKE_CROSSCOMPILING_EMULATOR "${GDAKI_QEMU};-L;/usr/aarch64-linux-gnu")

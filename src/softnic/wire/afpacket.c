@@ -4,7 +4,9 @@
  * send on the interface are seen as well, so processes that share the interface reach each other.
  *
  * The kernel may hand over several UDP datagrams as one (segmentation offload that no hardware has finished, as between
- * the ends of a veth pair): the virtio header in front of each frame says so, and they are taken apart here.
+ * the ends of a veth pair): the virtio header in front of each frame says so, and they are taken apart here. Where the
+ * option for that header is missing (user-mode emulation), frames come and go bare, and what the kernel hands over as one
+ * is lost.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -26,6 +28,7 @@ enum { SLOT = 66048, RECEIVE_BYTES = 8 << 20, VIRTIO_GSO_UDP_L4 = 5, SCRATCH_FRA
 struct afpacket {
     struct rawfd raw; /* first */
     int deaf[4];
+    size_t header; /* bytes in front of each frame: a virtio header, or none */
     /* Messages of one recvmmsg call; of message `current`, payload from `at` on is not given out yet (0: whole). */
     unsigned messages, current;
     size_t at;
@@ -47,7 +50,7 @@ static int send_frames(struct sn_backend *b, const struct sn_frame_out *frames, 
     struct iovec iov[RAW_BATCH][2];
     unsigned n = count < RAW_BATCH ? count : RAW_BATCH;
     for (unsigned i = 0; i < n; i++) {
-        iov[i][0] = (struct iovec){(void *)(uintptr_t)&none, sizeof(none)};
+        iov[i][0] = (struct iovec){(void *)(uintptr_t)&none, own(b)->header};
         iov[i][1] = (struct iovec){(void *)(uintptr_t)frames[i].bytes, frames[i].length};
         m[i].msg_hdr = (struct msghdr){.msg_iov = iov[i], .msg_iovlen = 2};
     }
@@ -132,14 +135,14 @@ static bool next_frame(struct afpacket *a, unsigned slot, struct sn_frame_in *in
     while (a->current < a->messages) {
         const struct mmsghdr *m = &a->raw.got[a->current];
         const uint8_t *bytes = (uint8_t *)a->raw.iov[a->current].iov_base;
-        struct virtio_net_hdr h;
-        if (m->msg_len <= sizeof(h) || m->msg_hdr.msg_flags & MSG_TRUNC) {
+        struct virtio_net_hdr h = {.gso_type = VIRTIO_NET_HDR_GSO_NONE};
+        if (m->msg_len <= a->header || m->msg_hdr.msg_flags & MSG_TRUNC) {
             next_message(a);
             continue;
         }
-        memcpy(&h, bytes, sizeof(h));
-        size_t length = m->msg_len - sizeof(h);
-        bytes += sizeof(h);
+        memcpy(&h, bytes, a->header);
+        size_t length = m->msg_len - a->header;
+        bytes += a->header;
         if (h.gso_type == VIRTIO_NET_HDR_GSO_NONE) {
             *in = (struct sn_frame_in){.bytes = bytes, .length = (uint32_t)length};
             next_message(a);
@@ -250,17 +253,26 @@ static int filter(int fd)
     return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) ? -errno : 0;
 }
 
-static int open_socket(const char *interface)
+/* *header: bytes that stand in front of each frame. */
+static int ask_for_header(int fd, size_t *header)
 {
-    int one = 1, bytes = RECEIVE_BYTES, rc;
+    int one = 1;
+    bool there = !setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof(one));
+    *header = there ? sizeof(struct virtio_net_hdr) : 0;
+    return there || errno == ENOPROTOOPT ? 0 : -errno;
+}
+
+static int open_socket(const char *interface, size_t *header)
+{
+    int bytes = RECEIVE_BYTES, rc;
     struct sockaddr_ll a = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL)};
     int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -errno;
     a.sll_ifindex = (int)if_nametoindex(interface);
     rc = a.sll_ifindex ? filter(fd) : -ENODEV;
-    if (!rc && setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof(one)))
-        rc = -errno;
+    if (!rc)
+        rc = ask_for_header(fd, header);
     if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)) && !rc &&
         setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)))
         rc = -errno;
@@ -286,7 +298,7 @@ int sn_afpacket_open(const char *interface, struct sn_backend **out)
         a->deaf[i] = -1;
     rc = !a->raw.buffer || !a->scratch ? -ENOMEM : sn_interface_mac(interface, a->raw.base.mac);
     if (!rc)
-        rc = fd = open_socket(interface);
+        rc = fd = open_socket(interface, &a->header);
     if (rc < 0) {
         free(a->raw.buffer);
         free(a->scratch);
