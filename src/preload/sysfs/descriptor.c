@@ -3,6 +3,7 @@
  * Descriptors are memfds called "softnic:PATH", which /proc shows as "/memfd:softnic:PATH (deleted)". A file's holds what
  * stood in it when it was opened; a folder's is empty, its names are asked for when it is read.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -39,7 +40,7 @@ static int make(const char *path, const char *content, size_t length)
         errno = saved;
         return -1;
     }
-    fchmod(fd, 0444);
+    REAL(fchmod)(fd, 0444);
     return fd;
 }
 
@@ -98,8 +99,26 @@ static int open_folder(const struct pre_path *p, int flags)
     return fd < 0 ? -1 : read_only(fd, flags);
 }
 
+/* O_PATH: whatever it is can be opened, a link itself among it, and nothing else can be asked for in the same call. */
+static int open_path(const struct pre_path *p, int flags)
+{
+    char content[4096] = "";
+    bool folder = p->kind == SOFTNIC_SYSFS_FOLDER;
+    if (flags & O_DIRECTORY && !folder) {
+        errno = ENOTDIR;
+        return -1;
+    }
+    long length = p->kind == SOFTNIC_SYSFS_FILE ? pre_read(p->path, content, sizeof(content)) : 0;
+    int fd = make(p->path, content, length > 0 ? (size_t)length : 0);
+    if (fd >= 0 && (folder || p->kind == SOFTNIC_SYSFS_LINK))
+        atomic_store_explicit(&folders_opened, true, memory_order_relaxed);
+    return fd < 0 ? -1 : read_only(fd, flags);
+}
+
 int pre_descriptor_open(const struct pre_path *p, int flags)
 {
+    if (flags & O_PATH)
+        return open_path(p, flags);
     if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL)) {
         errno = EEXIST;
         return -1;
@@ -150,6 +169,21 @@ bool pre_descriptor_name(int fd, char out[PATH_MAX])
     if (n)
         out[pre_descriptor_strip(out, (ssize_t)n)] = '\0';
     return n;
+}
+
+static SLOW bool has_our_name(int fd)
+{
+    char path[PATH_MAX];
+    return pre_descriptor_path(fd, path);
+}
+
+bool pre_descriptor_is_ours(int fd)
+{
+    struct stat st;
+    int saved = errno;
+    bool may = fd >= 0 && !REAL(fstat)(fd, &st) && !st.st_nlink && S_ISREG(st.st_mode) && (st.st_mode & 07777) == 0444;
+    errno = saved;
+    return may && has_our_name(fd);
 }
 
 bool pre_descriptor_path(int fd, char out[PATH_MAX])

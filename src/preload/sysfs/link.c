@@ -49,10 +49,24 @@ static SLOW ssize_t read_near(int dirfd, const char *path, char *out, size_t siz
     }
 }
 
+/* No name: the link that the descriptor is. */
+static SLOW ssize_t read_itself(int fd, char *out, size_t size)
+{
+    struct pre_path p;
+    if (!pre_descriptor_path(fd, p.path) || (p.kind = pre_kind(p.path)) == SOFTNIC_SYSFS_NONE)
+        return REAL(readlinkat)(fd, "", out, size);
+    if (p.kind == SOFTNIC_SYSFS_LINK)
+        return read_ours(&p, out, size);
+    errno = ENOENT;
+    return -1;
+}
+
 static ssize_t read_at(int dirfd, const char *path, char *out, size_t size, bool at)
 {
     if (!pre_passes(dirfd, path))
         return read_near(dirfd, path, out, size);
+    if (at && path && !*path && pre_folders_opened())
+        return read_itself(dirfd, out, size);
     return strip(out, at ? REAL(readlinkat)(dirfd, path, out, size) : REAL(readlink)(path, out, size));
 }
 

@@ -53,6 +53,7 @@ static int open_at(int dirfd, const char *path, int flags, mode_t mode, bool at)
 #undef open64
 #undef openat
 #undef openat64
+#undef creat64
 #undef fopen64
 #undef freopen64
 
@@ -74,6 +75,16 @@ EXPORT int openat(int dirfd, const char *path, int flags, ...)
 EXPORT int openat64(int dirfd, const char *path, int flags, ...)
 {
     return open_at(dirfd, path, flags | O_LARGEFILE, MODE_OF(flags, flags), true);
+}
+
+EXPORT int creat(const char *path, mode_t mode)
+{
+    return open_at(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode, false);
+}
+
+EXPORT int creat64(const char *path, mode_t mode)
+{
+    return open_at(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC | O_LARGEFILE, mode, false);
 }
 
 /* What -D_FORTIFY_SOURCE calls when there is no mode. */

@@ -27,7 +27,9 @@
     X(open) X(openat) X(fopen) X(freopen) X(stat) X(lstat) X(fstat) X(fstatat) X(statx) X(access) X(eaccess)             \
     X(faccessat) X(readlink) X(readlinkat) X(realpath) X(opendir) X(fdopendir) X(readdir) X(readdir_r) X(closedir)       \
     X(rewinddir) X(telldir) X(seekdir) X(dirfd) X(scandir) X(scandirat) X(glob) X(chdir) X(getxattr) X(lgetxattr)        \
-    X(listxattr) X(llistxattr)
+    X(listxattr) X(llistxattr) X(unlinkat) X(remove) X(mkdirat) X(symlinkat) X(renameat) X(renameat2) X(linkat)          \
+    X(fchmodat) X(fchmod) X(fchownat) X(fchown) X(utimensat) X(futimens) X(truncate) X(statfs) X(fstatfs) X(statvfs)     \
+    X(fstatvfs)
 
 enum pre_function {
 #define PRELOAD_INDEX(name) PRE_##name,
@@ -82,13 +84,16 @@ int pre_descriptor_open(const struct pre_path *path, int flags);
 /* True if the descriptor is one of those; `out` gets its path. errno is not touched. */
 bool pre_descriptor_path(int fd, char out[PATH_MAX]);
 
+/* The same without the path, and without a system call more for most others. */
+bool pre_descriptor_is_ours(int fd);
+
 /* Path of any descriptor, as /proc has it; false: none. */
 bool pre_descriptor_name(int fd, char out[PATH_MAX]);
 
 /* Removes what is ours about the name of a descriptor that readlink returned; the new length. */
 ssize_t pre_descriptor_strip(char *name, ssize_t length);
 
-/* True once this process has opened a folder of ours: only then can a descriptor be one. */
+/* True once this process has opened a folder or a link of ours: only then can a descriptor be one. */
 bool pre_folders_opened(void);
 
 /* ---- what stat says (stat.c) --------------------------------------------------------------------------------------- */

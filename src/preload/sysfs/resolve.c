@@ -170,6 +170,10 @@ static enum pre_whose resolve(int dirfd, const char *path, bool follow, struct p
         return PRE_THEIRS;
     if (!has_our_word(whole) && !has_our_word(path))
         return PRE_THEIRS;
+    if (dirfd != AT_FDCWD && has_our_word(whole) && pre_kind(whole) == SOFTNIC_SYSFS_LINK) {
+        out->error = ENOTDIR; /* a link that was opened itself leads nowhere */
+        return PRE_ERROR;
+    }
     whole[used] = '/';
     strcpy(whole + used + 1, path);
     return walk(whole, follow, out);
