@@ -97,6 +97,7 @@ struct gsi {
     pthread_t thread;
     bool thread_started;
     bool stop;      /* under rx_lock */
+    bool stuck;     /* the CM thread's: a connection waits that cannot be taken */
     int epoll, poke; /* poke: an eventfd */
     pthread_mutex_t rx_lock;
     struct gsi_rx *rx; /* ring of GSI_RX, allocated with the first MAD */

@@ -11,9 +11,10 @@
 
 #include "softnic/gsi/gsi.h"
 #include "softnic/gsi/local.h"
+#include "softnic/verbs/log.h"
 #include "softnic/wire/descriptors.h"
 
-enum { EVENTS = 64, POKE = 0, LISTENER = 1, PEER = 2, DRAIN_MS = 200, HELD_MS = 5 };
+enum { EVENTS = 64, POKE = 0, LISTENER = 1, PEER = 2, DRAIN_MS = 200, HELD_MS = 5, STUCK_NS = 10000000 };
 
 static uint64_t tag_of(unsigned kind, unsigned port, int fd)
 {
@@ -123,14 +124,29 @@ static void take_rx(void)
     }
 }
 
+/*
+ * Whoever asks cannot be let in for want of a descriptor or of memory, and goes on asking: the thread takes a rest before it
+ * looks again. Said once, until it has gone well again.
+ */
+static void judge_accept(int rc)
+{
+    static bool said; /* the thread's own */
+    gsi.stuck |= rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM || rc == -ENOBUFS;
+    if (gsi.stuck && !said)
+        sv_log(SV_LOG_WARN, "queue pair 1: another process's connection cannot be taken for now: %s", strerror(-rc));
+    said = gsi.stuck;
+}
+
 /* A listener may have been closed since the event was noted; then its number is nobody's, or somebody else's. */
 static void take_connections(int listener, unsigned port)
 {
+    int fd = -EAGAIN;
     pthread_mutex_lock(&gsi.lock);
-    for (int fd; gsi_listens(port, listener) && ((fd = sn_local_accept(listener)) >= 0 || fd == -ECONNREFUSED);)
+    while (gsi_listens(port, listener) && ((fd = sn_local_accept(listener)) >= 0 || fd == -ECONNREFUSED))
         if (fd >= 0)
             (void)add_peer(fd, port);
     pthread_mutex_unlock(&gsi.lock);
+    judge_accept(fd);
 }
 
 static void show(unsigned port, const struct sn_gsi_mad *mad)
@@ -219,6 +235,13 @@ static bool stopping(void)
     return stop;
 }
 
+static void rest_if_stuck(void)
+{
+    if (gsi.stuck)
+        nanosleep(&(struct timespec){.tv_nsec = STUCK_NS}, NULL);
+    gsi.stuck = false;
+}
+
 static void *run(void *arg)
 {
     struct epoll_event events[EVENTS];
@@ -228,6 +251,7 @@ static void *run(void *arg)
         for (int i = 0; i < n; i++)
             take_event(&events[i]);
         take_rx();
+        rest_if_stuck();
     }
     return NULL;
 }

@@ -102,7 +102,10 @@ uint32_t sn_port_keys_gone(const struct sn_port *port)
     return port->keys_gone;
 }
 
-/* The key stays until its owner destroys it, but its range is empty and at the end of all addresses: no access fits. */
+/*
+ * The key stays until its owner destroys it, but its range is empty and at the end of all addresses: no access fits. Windows
+ * on it serve nobody either: they are as before they were bound.
+ */
 int sn_mkey_invalidate(struct sn_qp *qp, uint32_t key)
 {
     struct sn_mkey *k = sn_mkey_find(&qp->nic->mkeys, key);
@@ -111,20 +114,21 @@ int sn_mkey_invalidate(struct sn_qp *qp, uint32_t key)
         return -EACCES;
     if (k->mw != 0)
         return sn_mw_invalidate(qp, key) == SN_FAULT_NONE ? 0 : -EACCES;
+    if (k->windows != 0)
+        sn_mw_region_gone(qp->nic, k);
     k->iova = UINT64_MAX; /* an access that has begun ends; the memory itself is its owner's until the key is destroyed */
     k->length = 0;
     qp->nic->key_generation++;
+    qp->nic->port->keys_gone++;
     return 0;
 }
 
-/* Looks a key up through the QP's cache of the last one. */
-struct sn_mkey *sn_qp_key(struct sn_qp *qp, struct sn_key_cache *cache, uint32_t key)
+/* What the cache does not hold, and takes then. */
+struct sn_mkey *sn_qp_key_look_up(struct sn_qp *qp, struct sn_key_cache *cache, uint32_t key)
 {
     struct sn_nic *nic = qp->nic;
-
-    if (cache->key != NULL && cache->value == key && cache->generation == nic->key_generation)
-        return cache->key;
     struct sn_mkey *k = sn_mkey_find(&nic->mkeys, key);
+
     if (k != NULL && k->mw != 0 && !sn_mw_serves(k, qp, cache == &qp->lkey_cache))
         return NULL;
     if (k != NULL)

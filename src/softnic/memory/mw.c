@@ -112,6 +112,16 @@ void sn_mw_qp_gone(struct sn_nic *nic, uint32_t qpn)
     }
 }
 
+/* What the windows are bound to grants nothing any more. */
+void sn_mw_region_gone(struct sn_nic *nic, const struct sn_mkey *region)
+{
+    for (uint32_t i = 0; region->windows != 0 && i <= nic->windows.mask; i++) {
+        struct sn_mkey *k = nic->windows.slot[i].object;
+        if (k != NULL && k->bound == region->key)
+            unbind(nic, k);
+    }
+}
+
 /* May a request to this queue pair go through the window? Local accesses never do. */
 bool sn_mw_serves(const struct sn_mkey *k, const struct sn_qp *qp, bool local)
 {

@@ -250,6 +250,18 @@ static void quiet(struct sn_qp *qp)
     qp->on_ack_list = false;
 }
 
+/*
+ * A receive of an SRQ that a message had begun to fill is consumed (IBTA vol. 1, 10.2.9); it ends in a flush error, so that
+ * who posted it hears of it. Receives of a ring of its own go with the queue pair.
+ */
+static void end_shared_receive(struct sn_qp *qp)
+{
+    if (qp->srq == NULL || !qp->rx.has_wqe)
+        return;
+    sn_rq_complete(qp, SN_CQE_RESP_ERR, SN_SYND_FLUSH, 0, 0, false);
+    quiet(qp); /* a CQ without room has made it an error, with work to do */
+}
+
 int sn_qp_destroy(struct sn_nic *nic, uint32_t qpn)
 {
     struct sn_qp *qp = sn_qp_find(nic, qpn);
@@ -257,6 +269,7 @@ int sn_qp_destroy(struct sn_nic *nic, uint32_t qpn)
     if (qp == NULL)
         return sn_fail(-ENOENT, "destroy a QP", "qp", qpn, "no such QP", qpn);
     quiet(qp);
+    end_shared_receive(qp);
     sn_mw_qp_gone(nic, qpn);
     qp->port->topology++;
     if (qp->uar != NULL) {
@@ -434,6 +447,7 @@ static void to_rst(struct sn_qp *qp)
     struct sn_tx *tx = &qp->tx;
 
     quiet(qp);
+    end_shared_receive(qp);
     qp->header.epoch++; /* what a wire remembers of the last connection is void */
     if (qp->uar != NULL)
         sn_uar_forget(qp->uar, qp->qpn); /* a doorbell from now on is a mistake, and is told */
