@@ -32,7 +32,6 @@ enum {
     SN_TX_ENTRIES = 64,      /* WQEs in flight of one QP */
     SN_TURN_WQES = 32,       /* WQEs that one QP may start in a turn */
     SN_HOT_UARS = 64,        /* registers looked at in each turn */
-    SN_SLICE_LOOK = 2048,    /* lines of registers that a look of the sleeping thread sees at once */
     SN_HOT_IDLE_TURNS = 2048,/* turns without a doorbell after which a register cools down */
     SN_RX_QUEUE_MAX = 1024,  /* bursts waiting behind a copy of the copy engine */
     SN_RX_QUEUE_BYTES = 8 << 20, /* and their payload, where it had to be copied */
@@ -109,16 +108,6 @@ struct sn_key_cache {
 
 enum sn_reg_kind { SN_REG_PLAIN = 0, SN_REG_DBRLESS = 1 };
 
-enum sn_area_kind { SN_AREA_WIDE, SN_AREA_NARROW, SN_AREAS };
-
-/* Where registers lie: queue/uar.c. Lines are counted with those of queues without a record: two for each plain one. */
-struct sn_reg_area {
-    struct sn_table uars; /* by position + 1 */
-    size_t base;          /* bytes from the region's start */
-    uint32_t lines, words; /* plain lines; registers in each */
-    uint32_t used;        /* lines in use, from the first; a multiple of 16 */
-};
-
 struct sn_uar_object {
     struct sn_nic *nic;
     uint32_t index;
@@ -126,8 +115,6 @@ struct sn_uar_object {
     bool freed, hot;
     uint32_t idle_turns; /* since the last doorbell, while hot */
     void *reg[2];    /* by enum sn_reg_kind */
-    struct sn_reg_area *area;
-    uint32_t position; /* in it */
     uint64_t *other; /* sn_uar_use_both: what else is rung for its queues; NULL: nothing */
     struct sn_qp *qps;       /* by qp->uar_next */
 };
@@ -203,6 +190,8 @@ struct sn_entry {
     bool local;            /* takes no PSN: NOP, WAIT, DUMP, or a WQE that failed before it was sent */
     bool done;             /* local: executed; READ and ATOMIC: answered */
     bool issued;           /* counted as an outstanding read or atomic */
+    bool host;             /* every piece of the gather list is in host memory, or in the WQE */
+    uint32_t keys;         /* of the NIC's key_generation when the gather list was checked */
     uint8_t syndrome, vendor; /* != 0: ends in an error CQE */
     uint8_t *raw;          /* the WQE's private copy */
     uint8_t *big;          /* room for WQEs beyond 64 bytes, kept for reuse */
@@ -342,13 +331,12 @@ struct sn_nic {
     struct sn_map windows;   /* memory windows, by the upper 24 bits of their keys */
     uint32_t key_generation; /* bumped when a key goes */
     struct sn_map qps;       /* by QPN */
-    /* Registers: see queue/uar.c. */
+    /* Registers, 64 bytes apart; uar i: see queue/uar.c. */
     uint8_t *regs;
     size_t regs_size;
     int regs_fd;
-    struct sn_reg_area area[SN_AREAS];
-    uint32_t reg_lines; /* in use, of both areas */
-    uint32_t cursor;    /* cold sweep, over these */
+    uint32_t reg_slots; /* in use, from 0 */
+    uint32_t cursor;    /* cold sweep */
     uint32_t dbrless_users; /* QPs without a send record */
     bool uses_both;         /* some UAR has an `other` */
     struct sn_counters counters;
@@ -374,11 +362,11 @@ struct sn_port {
     uint64_t turn;
     uint64_t now_ns;    /* sampled at most once a turn */
     bool now_valid;
-    uint32_t reg_lines; /* cache lines of registers, of all NICs */
+    uint32_t reg_slots; /* of all NICs */
     uint32_t uar_count; /* of all NICs: when all are hot, nothing is cold */
     bool wire_put_off;  /* the last turn did not look at the wire */
     uint64_t effort;    /* ns that the last turn took, guessed */
-    uint32_t swept;     /* lines seen since the sweep over the cold ones began */
+    uint32_t swept;     /* registers seen since the sweep over the cold ones began */
     bool sweep_idled;   /* with slices of idle turns among them */
     uint64_t sweep_begun; /* ns; 0: not known */
     uint32_t sweep_effort; /* guessed ns in which all are seen; follows the clock */
@@ -423,7 +411,7 @@ void sn_qp_unwait(struct sn_qp *qp); /* off the list of the CQ that a WAIT is ab
 struct sn_uar_object *sn_uar_get(struct sn_nic *nic, uint32_t index);
 void sn_uar_put(struct sn_uar_object *uar);
 unsigned sn_uar_look(struct sn_uar_object *uar); /* doorbells taken */
-unsigned sn_uar_look_at(struct sn_nic *nic, const struct sn_reg_area *area, uint32_t half); /* a line that holds something */
+struct sn_uar_object *sn_uar_of_slot(struct sn_nic *nic, uint32_t slot);
 void sn_uar_attach(struct sn_uar_object *uar, struct sn_qp *qp);
 void sn_uar_detach(struct sn_uar_object *uar, struct sn_qp *qp);
 void sn_uar_forget(struct sn_uar_object *uar, uint32_t qpn); /* drops a doorbell of this QP that nobody has seen */
@@ -456,14 +444,7 @@ void sn_sq_advance(struct sn_qp *qp, uint32_t blocks);
 int sn_sq_mirror_create(struct sn_qp *qp);
 
 /* memory/mkey.c */
-struct sn_mkey *sn_qp_key_look_up(struct sn_qp *qp, struct sn_key_cache *cache, uint32_t key);
-/* Looks a key up through the QP's cache of the last one. */
-static inline struct sn_mkey *sn_qp_key(struct sn_qp *qp, struct sn_key_cache *cache, uint32_t key)
-{
-    if (cache->key != NULL && cache->value == key && cache->generation == qp->nic->key_generation)
-        return cache->key;
-    return sn_qp_key_look_up(qp, cache, key);
-}
+struct sn_mkey *sn_qp_key(struct sn_qp *qp, struct sn_key_cache *cache, uint32_t key);
 void sn_mkeys_free(struct sn_map *keys);
 /* Remote invalidation; -EACCES: no such key, another domain or queue pair, or a key that does not allow it. */
 int sn_mkey_invalidate(struct sn_qp *qp, uint32_t key);
@@ -481,11 +462,7 @@ uint64_t sn_nic_random(struct sn_nic *nic);
 
 /* transport/requester.c */
 unsigned sn_rc_transmit(struct sn_qp *qp); /* one bounded turn; returns work done */
-static inline struct sn_entry *sn_tx_at(struct sn_qp *qp, uint32_t n)
-{
-    return &qp->tx.table[n & (SN_TX_ENTRIES - 1)];
-}
-uint32_t sn_qp_max_message(const struct sn_qp *qp); /* bytes */
+struct sn_entry *sn_tx_at(struct sn_qp *qp, uint32_t n);
 uint32_t sn_tx_limit(struct sn_qp *qp); /* first PSN that has not been sent */
 void sn_tx_check_drained(struct sn_qp *qp); /* SQD: is it time for the event? */
 
@@ -515,8 +492,8 @@ void sn_ud_address(struct sn_qp *qp, const struct sn_entry *e, struct sn_burst *
 /* transport/gsi.c */
 void sn_gsi_receive(struct sn_qp *qp, const struct sn_burst *b);
 
-/* transport/near.c: all of the WRITE that is next in the ring, when nothing is in flight. False: nothing is done. */
-bool sn_near_write(struct sn_qp *qp, uint32_t *bytes);
+/* transport/near.c: all of a WRITE at once, when it is the only WQE in flight. False: it goes the long way, nothing is done. */
+bool sn_near_write(struct sn_qp *qp, struct sn_entry *e, uint32_t *bytes);
 struct sn_nic *sn_port_find_peer(struct sn_port *port, const uint8_t gid[16], uint32_t qpn); /* port/route.c */
 
 /* transport/retry.c */
