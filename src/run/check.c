@@ -36,7 +36,7 @@ struct list {
 };
 
 struct look {
-    struct list *wanted;
+    struct list *wanted, *own; /* of all objects; of this one, each name once */
     size_t asker;
     bool names_library; /* the object contains the name of a library of rdma-core's */
 };
@@ -84,8 +84,10 @@ static void want(struct list *l, const char *name, const char *version, enum how
 static void take_symbol(void *arg, const struct elf_symbol *s)
 {
     struct look *look = arg;
-    if (!s->defined && has_prefix(s->name))
-        want(look->wanted, s->name, s->version, s->weak ? WEAK : LINKED, look->asker);
+    if (s->defined || !has_prefix(s->name))
+        return;
+    want(look->wanted, s->name, s->version, s->weak ? WEAK : LINKED, look->asker);
+    want(look->own, s->name, "", BY_NAME, look->asker);
 }
 
 static void notice_library(void *arg, const char *text)
@@ -98,8 +100,10 @@ static void notice_library(void *arg, const char *text)
 static void take_string(void *arg, const char *text)
 {
     struct look *look = arg;
-    if (has_prefix(text) && is_identifier(text))
-        want(look->wanted, text, "", BY_NAME, look->asker);
+    if (!has_prefix(text) || !is_identifier(text))
+        return;
+    want(look->wanted, text, "", BY_NAME, look->asker);
+    want(look->own, text, "", BY_NAME, look->asker);
 }
 
 static Elf *open_object(const char *path, int *fd)
@@ -207,11 +211,38 @@ static void print_libraries(const struct closure *c, bool verbose)
 {
     for (size_t i = 1; i < c->count; i++) {
         const struct closure_object *o = &c->objects[i];
-        if (!*o->path)
+        if (!*o->path && (verbose || !o->optional))
             printf("  %-28s not found (wanted by %s)\n", o->name, c->objects[o->loader].name);
-        else if (o->ours || verbose)
+        else if (*o->path && !o->plugin && (o->ours || verbose))
             printf("  %-28s %s%s\n", o->name, o->path, o->ours ? " (softnic's)" : "");
     }
+}
+
+static const char *lacks(const struct closure *c, size_t plugin)
+{
+    for (size_t i = 1; i < c->count; i++)
+        if (c->objects[i].loader == plugin && !c->objects[i].plugin && !*c->objects[i].path)
+            return c->objects[i].name;
+    return NULL;
+}
+
+/* What a plugin will ask for, whatever else asks for the same. Those that have nothing to do with RDMA only if asked to. */
+static void print_plugin(const struct closure *c, size_t index, struct list *own, const struct run_paths *paths, bool verbose)
+{
+    const struct closure_object *o = &c->objects[index];
+    const char *missing = lacks(c, index);
+    size_t count[ANSWERS] = {0};
+    if (!own->count && !verbose)
+        return;
+    answer_all(paths, own);
+    for (size_t i = 0; i < own->count; i++)
+        count[own->items[i].answer]++;
+    printf("  plugin %s (opened by %s): ", o->path, c->objects[o->loader].name);
+    if (own->count)
+        printf("%zu carried, %zu refused, %zu missing", count[CARRIED], count[REFUSED], count[MISSING]);
+    else
+        printf("names no function of RDMA libraries");
+    printf(missing ? "; does not load without %s\n" : "\n", missing);
 }
 
 static void print_symbols(const struct list *l, const struct closure *c)
@@ -230,13 +261,13 @@ static int verdict(const struct list *l, const struct closure *c, const char *he
     size_t count[ANSWERS] = {0}, absent = 0, unlinked = 0;
     for (size_t i = 0; i < l->count; i++) {
         count[l->items[i].answer]++;
-        unlinked += l->items[i].answer == MISSING && l->items[i].how == LINKED;
+        unlinked += l->items[i].answer == MISSING && l->items[i].how == LINKED && !c->objects[l->items[i].asker].optional;
     }
     for (size_t i = 1; i < c->count; i++)
-        absent += !*c->objects[i].path;
+        absent += !*c->objects[i].path && !c->objects[i].optional;
     printf("%zu carried, %zu refused, %zu missing", count[CARRIED], count[REFUSED], count[MISSING]);
     if (count[MISSING] > unlinked)
-        printf(" (%zu of them looked up by name or weak)", count[MISSING] - unlinked);
+        printf(" (%zu of them looked up by name, weak or of plugins)", count[MISSING] - unlinked);
     printf(absent ? ", %zu libraries not found\n" : "\n", absent);
     if (!l->count)
         printf("The program names no function of RDMA libraries; libraries that it opens by other names were not looked at.\n");
@@ -252,11 +283,15 @@ static int check_closure(const char *path, const char *helpless, const struct ru
         return RUN_FAILED;
     }
     for (size_t i = 0; i < c.count; i++) {
-        struct look look = {.wanted = &wanted, .asker = i};
-        if (c.objects[i].ours || !*c.objects[i].path || look_into(c.objects[i].path, &look) || i || helpless)
-            continue;
-        helpless = "cannot be read";
-        printf("  no table of its dynamic symbols can be read: what it asks for is not known\n");
+        struct list own = {0};
+        struct look look = {.wanted = &wanted, .own = &own, .asker = i};
+        if (!c.objects[i].ours && *c.objects[i].path && !look_into(c.objects[i].path, &look) && !i && !helpless) {
+            helpless = "cannot be read";
+            printf("  no table of its dynamic symbols can be read: what it asks for is not known\n");
+        }
+        if (c.objects[i].plugin)
+            print_plugin(&c, i, &own, paths, verbose);
+        free(own.items);
     }
     answer_all(paths, &wanted);
     if (wanted.count)

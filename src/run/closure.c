@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "elffile.h"
+#include "plugins.h"
 
 enum { FILE_MOST = 1 << 30, FOLDERS_MOST = 65536, LINE_MOST = 1024, INCLUDES_MOST = 8 };
 
@@ -164,6 +165,19 @@ static void locate(const struct search *s, const struct closure_object *asker, c
     o->ours = !strncmp(o->path, s->first, strlen(s->first)) && o->path[strlen(s->first)] == '/';
 }
 
+/* Room for one more, or NULL. */
+static struct closure_object *add(struct closure *c, const char *name, size_t loader)
+{
+    if (c->count == CLOSURE_MOST) {
+        c->complete = false;
+        return NULL;
+    }
+    struct closure_object *o = &c->objects[c->count++];
+    *o = (struct closure_object){.loader = loader, .optional = c->objects[loader].optional};
+    strcpy(o->name, name);
+    return o;
+}
+
 static void add_needed(struct search *s, size_t index)
 {
     struct closure *c = s->closure;
@@ -177,17 +191,46 @@ static void add_needed(struct search *s, size_t index)
         const char *name = elf_needed(elf, &d, n);
         if (!name || !*name || strlen(name) >= CLOSURE_NAME || already_there(c, name))
             continue;
-        if (c->count == CLOSURE_MOST) {
-            c->complete = false;
+        struct closure_object *o = add(c, name, index);
+        if (!o)
             break;
-        }
-        struct closure_object *o = &c->objects[c->count++];
-        *o = (struct closure_object){.loader = index};
-        strcpy(o->name, name);
         locate(s, &c->objects[index], &d, o);
     }
     elf_file_end(elf);
     close(fd);
+}
+
+struct opener {
+    struct closure *closure;
+    size_t index;
+};
+
+static void add_plugin(void *arg, const char *path)
+{
+    const struct opener *opener = arg;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    if (strlen(name) >= CLOSURE_NAME || already_there(opener->closure, name) || !is_usable(path))
+        return;
+    struct closure_object *o = add(opener->closure, name, opener->index);
+    if (!o)
+        return;
+    strcpy(o->path, path);
+    o->plugin = o->optional = true;
+}
+
+/* First all that has to be there, then plugins: what both need is no matter of the plugin. */
+static void fill(struct search *s)
+{
+    struct closure *c = s->closure;
+    size_t needs = 0, opens = 0;
+    while (needs < c->count || opens < c->count) {
+        for (; needs < c->count; needs++)
+            add_needed(s, needs);
+        struct opener opener = {.closure = c, .index = opens};
+        if (*c->objects[opens].path)
+            plugins_of(c->objects[opens].name, c->objects[opens].path, add_plugin, &opener);
+        opens++;
+    }
 }
 
 int closure_build(const char *program, const char *first, struct closure *out)
@@ -204,8 +247,7 @@ int closure_build(const char *program, const char *first, struct closure *out)
     system_folders(system);
     snprintf(out->objects[0].path, PATH_MAX, "%s", program);
     snprintf(out->objects[0].name, CLOSURE_NAME, "%s", slash ? slash + 1 : program);
-    for (size_t i = 0; i < out->count; i++)
-        add_needed(&s, i);
+    fill(&s);
     free(system);
     return 0;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The libraries that the loader would bring in for a program, found by its rules (ld.so(8)) without running anything. */
+/*
+ * The libraries that the loader would bring in for a program, found by its rules (ld.so(8)) without running anything; behind
+ * them the plugins that these open by convention (plugins.h), with what they bring in.
+ */
 #ifndef SOFTNIC_RUN_CLOSURE_H
 #define SOFTNIC_RUN_CLOSURE_H
 
@@ -14,6 +17,8 @@ struct closure_object {
     char path[PATH_MAX];     /* empty: not found */
     size_t loader;           /* index of who asked first; its own for the program */
     bool ours;               /* lies in the folder of the drop-in libraries */
+    bool plugin;             /* opened by `loader` */
+    bool optional;           /* a plugin, or only plugins need it: the program starts without it */
 };
 
 struct closure {

@@ -4,10 +4,12 @@
  * the program's own.
  */
 #include <errno.h>
+#include <libgen.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "gdaki/softnic.h"
@@ -41,6 +43,27 @@ static int check_configuration(bool verbose)
         say_devices(list, count);
     softnic_ibv_free_device_list(list);
     return 0;
+}
+
+/*
+ * A capture is opened with the first device, long after the program has started; whether it can be is looked at before. Nothing
+ * is made or changed: a file that another process captures into is no obstacle, since a number goes behind the name.
+ */
+static int check_capture(void)
+{
+    const char *file = getenv("SOFTNIC_PCAP");
+    char folder[PATH_MAX];
+    struct stat st;
+    if (!file || !*file)
+        return 0;
+    int error = access(file, W_OK) ? errno : !stat(file, &st) && S_ISDIR(st.st_mode) ? EISDIR : 0;
+    if (error == ENOENT && strlen(file) < sizeof(folder)) {
+        strcpy(folder, file);
+        error = access(dirname(folder), W_OK | X_OK) ? errno : 0;
+    }
+    if (error)
+        run_say("SOFTNIC_PCAP=%s: cannot capture into it: %s", file, strerror(error));
+    return error ? RUN_FAILED : 0;
 }
 
 static void say_replaced(const struct run_options *o, const struct run_paths *p)
@@ -115,7 +138,7 @@ int run_main(int argc, char **argv)
         return check_all(&options, &paths);
     if ((rc = run_target_find(options.program[0], false, &target)) ||
         (rc = run_environment_set(&options, &paths)) ||
-        (rc = check_configuration(options.verbose)))
+        (rc = check_configuration(options.verbose)) || (rc = check_capture()))
         return rc;
     if (options.verbose)
         say_replaced(&options, &paths);

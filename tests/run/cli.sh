@@ -61,6 +61,13 @@ expect 0 "/sys/class/infiniband, its devices" "$softnic" run -v true
 expect 0 "Usage: softnic run" "$softnic" run --help
 expect 0 "softnic 3" "$softnic" --version
 expect 0 "" "$softnic" run --log off --seed 5 --fault-seed 2 --trace --no-cuda true
+expect 125 "No such file" "$softnic" run --pcap "$work/none/x.pcap" true
+expect 125 "Is a directory" "$softnic" run --pcap "$work" true
+expect 0 "" "$softnic" run --pcap "$work/made-later.pcap" true
+same "no capture without a device" "" "$(ls "$work")"
+if [ "$(id -u)" != 0 ]; then
+    expect 125 "Permission denied" "$softnic" run --pcap /etc/passwd true
+fi
 printf 'echo plain script\n' >"$work/plain"
 chmod +x "$work/plain"
 expect 0 "plain script" "$softnic" run "$work/plain"
@@ -150,6 +157,20 @@ sed 's/libibverbs.so.1/libibverbz.so.1/' "$verbs" >"$work/wrong"
 expect 1 "1 libraries not found" "$softnic" run --check "$work/wrong"
 head -c 3000 "$verbs" >"$work/wrong"
 expect 1 "" "$softnic" run --check "$work/wrong"
+# Plugins: what a library opens beside it is looked into; what one lacks is its own affair.
+mkdir -p "$work/lib/ucx" "$work/elsewhere"
+cp "$(dirname "$softnic")/../softnic-libs/libmlx5.so.1" "$work/lib/libuct.so.0"
+cp "$verbs" "$work/lib/ucx/libuct_ib.so.0"
+ln -s libuct_ib.so.0 "$work/lib/ucx/libuct_ib.so"
+cp /bin/true "$work/lib/ucx/libuct_cma.so"
+expect 0 "libuct_ib.so.0 (opened by libuct.so.0): " "$softnic" run --check "$work/lib/libuct.so.0"
+same "a plugin and its link" 1 "$("$softnic" run --check "$work/lib/libuct.so.0" | grep -c '^  plugin')"
+expect 0 "libuct_cma.so (opened by libuct.so.0): names no function" "$softnic" run -v --check "$work/lib/libuct.so.0"
+sed 's/ibv_create_qp/ibv_create_qz/' "$verbs" >"$work/lib/ucx/libuct_ib.so.0"
+expect 0 "0 refused, 1 missing" "$softnic" run --check "$work/lib/libuct.so.0"
+sed 's/libibverbs.so.1/libibverbz.so.1/' "$verbs" >"$work/lib/ucx/libuct_ib.so.0"
+expect 0 "does not load without libibverbz.so.1" "$softnic" run --check "$work/lib/libuct.so.0"
+same "another folder" 0 "$(UCX_MODULE_DIR="$work/elsewhere" "$softnic" run -v --check "$work/lib/libuct.so.0" | grep -c '^  plugin')"
 if [ -n "$static" ]; then
     expect 1 "is statically linked" "$softnic" run --check "$static"
 fi
