@@ -28,7 +28,7 @@ packages_of() {
     compat-tests) # programs of others that softnic has to carry; tests of what is missing are skipped by name
         echo ibverbs-utils perftest rdmacm-utils ucx-utils libfabric-bin python3 python3-pyverbs ;;
     compat) # all that scripts/compat.sh runs
-        echo ibverbs-utils perftest rdmacm-utils ucx-utils libfabric-bin python3 python3-pyverbs openmpi-bin libopenmpi-dev ;;
+        echo ibverbs-utils perftest rdmacm-utils ucx-utils libfabric-bin python3 python3-pyverbs openmpi-bin libopenmpi-dev tshark ;;
     newcomer)
         echo debootstrap git ;;
     *)

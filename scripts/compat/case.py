@@ -36,6 +36,7 @@ class Case:
     # What softnic does not carry: the program has to end by itself and its text has to match.
     refusal: Optional[str] = None
     capture: bool = False
+    needs: tuple = ()                          # programs beside these, as (name, Debian package)
     limit: float = 60.0                        # a hang guard, not a measure
     quick: bool = False                        # in the short subset that CTest runs
     group: str = ""

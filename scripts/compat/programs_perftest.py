@@ -4,6 +4,7 @@ import os
 import re
 
 import capture
+import wireshark
 from case import Case
 
 PACKAGE = "perftest"
@@ -154,7 +155,24 @@ def cases_of_sizes(kind):
             yield pair(program, " ".join(["-a -n", n] + api), ["-a", "-n", n] + api, check=plain(program, everything), limit=120)
 
 
+def read_by_wireshark():
+    """Each kind of packet that perftest makes a NIC send, small and of several packets, as somebody else reads it."""
+    runs = [("ib_write_bw", []), ("ib_read_bw", []), ("ib_send_bw", []), ("ib_write_bw", ["-c", "UC"]),
+            ("ib_send_bw", ["-c", "UC"]), ("ib_send_lat", ["-c", "UD", "-s", "1000"]), ("ib_send_lat", ["-I", "64", "-s", "33"]),
+            ("ib_atomic_lat", []), ("ib_atomic_lat", ["-A", "CMP_AND_SWAP"]), ("ib_write_bw", ["-R"])]
+    for program, extra in runs:
+        size = [] if "atomic" in program or "-s" in extra else ["-s", "5001"]
+        options = extra + size + ["-n", "20"]
+        more = {"ready": "cm"} if "-R" in extra else {}
+        for link in ("eth", "ib") if not extra else ("eth",):
+            where = ", InfiniBand link" if link == "ib" else ""
+            yield pair(program, " ".join(options) + f"{where}, read by tshark", options, capture=True, softnic={"SOFTNIC_LINK": link},
+                       needs=(("tshark", "tshark"),), quick=program == "ib_write_bw" and "-R" in extra,
+                       check=wireshark.reads(plain(program)), **more)
+
+
 def cases():
+    yield from read_by_wireshark()
     for kind in ("write", "read", "send", "atomic"):
         for way in ("bw", "lat"):
             program = f"ib_{kind}_{way}"

@@ -175,9 +175,10 @@ class Runner:
             time.sleep(0.02)
 
     def run(self, case):
-        missing = [words[0] for words in (case.server, case.client) if words and not shutil.which(words[0])]
-        if missing:
-            return Result(case, SKIPPED, f"{missing[0]} is not installed (Debian package {case.package})")
+        wanted = [(words[0], case.package) for words in (case.server, case.client) if words]
+        for program, package in wanted + list(case.needs):
+            if not shutil.which(program):
+                return Result(case, SKIPPED, f"{program} is not installed (Debian package {package})")
         self.count += 1
         folder = os.path.join(self.logs, "%03d-%s" % (self.count, re.sub(r"[^A-Za-z0-9]+", "-", case.name())[:80]))
         os.makedirs(folder)
