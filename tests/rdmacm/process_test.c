@@ -12,7 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <rdma/rdma_cma.h>
@@ -25,6 +27,7 @@ enum child_end { DESTROYS, EXITS, IS_KILLED, VANISHES /* before it is accepted *
 
 static struct rdma_event_channel *ch;
 static struct rdma_cm_id *listener;
+static int go[2] = {-1, -1}; /* a child waits for a word there first */
 
 static struct rdma_cm_event *fetch(struct rdma_event_channel *c)
 {
@@ -72,6 +75,9 @@ static void child(uint16_t port, enum child_end end, int ready)
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     struct rdma_event_channel *c = rdma_create_event_channel();
     struct rdma_cm_id *id;
+    char word;
+    if (go[0] >= 0 && read(go[0], &word, 1) != 1)
+        _exit(4);
     if (!c || rdma_create_id(c, &id, NULL, RDMA_PS_TCP) || rdma_resolve_addr(id, NULL, (struct sockaddr *)&a, 1000) ||
         wait_for(c, RDMA_CM_EVENT_ADDR_RESOLVED) || rdma_resolve_route(id, 1000) ||
         wait_for(c, RDMA_CM_EVENT_ROUTE_RESOLVED) || add_qp(id) || rdma_connect(id, NULL))
@@ -134,12 +140,10 @@ static int ended(pid_t pid)
     return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static void serve(enum child_end end)
+static void serve_started(enum child_end end, pid_t pid, int ready)
 {
     char text[32] = "", byte;
     struct ibv_wc wc;
-    int ready;
-    pid_t pid = start(end, &ready);
     struct rdma_cm_id *id = accept_child(text, sizeof(text));
     assert_int_equal(wait_for(ch, RDMA_CM_EVENT_ESTABLISHED), 0);
     assert_int_equal(rdma_get_recv_comp(id, &wc), 1);
@@ -153,6 +157,13 @@ static void serve(enum child_end end)
     assert_int_equal(ended(pid), end == IS_KILLED ? -SIGKILL : 0);
     rdma_destroy_qp(id);
     assert_int_equal(rdma_destroy_id(id), 0);
+}
+
+static void serve(enum child_end end)
+{
+    int ready;
+    pid_t pid = start(end, &ready);
+    serve_started(end, pid, ready);
 }
 
 static void a_child_that_destroys(void **state)
@@ -195,6 +206,48 @@ static void a_child_that_vanishes(void **state)
     rdma_destroy_qp(id);
     assert_int_equal(rdma_destroy_id(id), 0);
     close(ready);
+}
+
+static double seconds(clockid_t clock)
+{
+    struct timespec t;
+    assert_int_equal(clock_gettime(clock, &t), 0);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* A request that waits in the listener's queue because there is no descriptor for it: nobody spins, and it is taken later. */
+static void no_descriptor_is_left(void **state)
+{
+    enum { MOST = 512 };
+    const struct timespec nap = {.tv_nsec = 10000000};
+    struct rlimit before, low;
+    int fds[MOST], count = 0, ready;
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(pipe(go), 0);
+    pid_t pid = start(DESTROYS, &ready);
+    low = before;
+    low.rlim_cur = 256;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+    while (count < MOST && (fds[count] = dup(go[0])) >= 0)
+        count++;
+    assert_int_equal(errno, EMFILE);
+    assert_int_equal(write(go[1], "x", 1), 1);
+    double used = seconds(CLOCK_PROCESS_CPUTIME_ID), began = seconds(CLOCK_MONOTONIC);
+    for (int i = 0; i < 50; i++)
+        nanosleep(&nap, NULL);
+    used = seconds(CLOCK_PROCESS_CPUTIME_ID) - used;
+    began = seconds(CLOCK_MONOTONIC) - began;
+    while (count)
+        close(fds[--count]);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    if (used > began / 2)
+        fail_msg("%.3f s of processor time in %.3f s: somebody spins", used, began);
+    serve_started(DESTROYS, pid, ready);
+    for (int i = 0; i < 2; i++) {
+        close(go[i]);
+        go[i] = -1;
+    }
 }
 
 static void what_is_the_parents_is_refused(void **state)
@@ -254,6 +307,7 @@ int main(void)
         cmocka_unit_test(a_child_that_destroys),    cmocka_unit_test(a_child_that_exits),
         cmocka_unit_test(children_that_are_killed), cmocka_unit_test(a_child_that_vanishes),
         cmocka_unit_test(what_is_the_parents_is_refused), cmocka_unit_test(ports_are_the_hosts),
+        cmocka_unit_test(no_descriptor_is_left),
     };
     setenv("SOFTNIC_DEVICES", "1", 1);
     setenv("SOFTNIC_LOG", "off", 1);
