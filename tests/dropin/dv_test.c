@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -133,6 +134,8 @@ static void errors_of_a_queue_pair(void **state)
 struct pool {
     unsigned given, taken, refused;
     uint32_t kinds; /* 1 << low bits of MLX5DV_RES_TYPE_* */
+    void *closed;
+    size_t closed_bytes;
 };
 
 static void *give(struct ibv_pd *pd, void *context, size_t size, size_t alignment, uint64_t resource)
@@ -151,6 +154,26 @@ static void *give_nothing(struct ibv_pd *pd, void *context, size_t size, size_t 
     (void)pd, (void)size, (void)alignment, (void)resource;
     ((struct pool *)context)->refused++;
     return NULL;
+}
+
+/* Mapped, and not for the CPU: as memory of a device may be. */
+static void *give_closed(struct ibv_pd *pd, void *context, size_t size, size_t alignment, uint64_t resource)
+{
+    (void)pd, (void)alignment, (void)resource;
+    struct pool *pool = context;
+    pool->closed = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    pool->closed_bytes = size;
+    assert_ptr_not_equal(pool->closed, MAP_FAILED);
+    return pool->closed;
+}
+
+static void unmap_closed(struct ibv_pd *pd, void *context, void *memory, uint64_t resource)
+{
+    (void)pd, (void)resource;
+    struct pool *pool = context;
+    assert_ptr_equal(memory, pool->closed);
+    assert_int_equal(munmap(pool->closed, pool->closed_bytes), 0);
+    pool->closed = NULL;
 }
 
 static void take_back(struct ibv_pd *pd, void *context, void *memory, uint64_t resource)
@@ -207,6 +230,15 @@ static void parent_domains(void **state)
     assert_null(softnic_ibv_create_qp(parent, &qa));
     assert_int_equal(errno, ENOMEM);
     assert_true(pool.refused > 0);
+    assert_int_equal(softnic_ibv_dealloc_pd(parent), 0);
+    a.alloc = give_closed;
+    a.free = unmap_closed;
+    parent = ibv_alloc_parent_domain(r.context, &a);
+    assert_non_null(parent);
+    assert_null(softnic_ibv_create_qp(parent, &qa)); /* refused before it is touched, and given back */
+    assert_int_equal(errno, EFAULT);
+    assert_true(pool.closed_bytes > 0);
+    assert_null(pool.closed);
     assert_int_equal(softnic_ibv_dealloc_pd(parent), 0);
     assert_int_equal(ibv_dealloc_td(td), 0);
     a.td = NULL;
