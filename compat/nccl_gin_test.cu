@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NCCL 2.28.9, binaries untouched: collectives over the IB transport and the GIN device API, every byte compared.
- *     nccl_gin_test RANK RANKS ID_FILE collectives|gin|gin-without-values
+/* NCCL 2.28.9 and later, binaries untouched: collectives over the IB transport and the GIN device API, every byte compared.
+ *     nccl_gin_test RANK RANKS ID_FILE collectives|gin|gin-without-values|collective-figures|gin-figures
  * "gin-without-values" leaves putValue out: the proxy of NCCL 2.28.9 takes the place of a value from the address of its local
- * copy of the descriptor and reads beyond its queue (ncclGinProxyProgress), whatever NIC is below.
+ * copy of the descriptor and reads beyond its queue (ncclGinProxyProgress), whatever NIC is below. What came after 2.28.9 (get,
+ * signals at an address of a window, strong and weak signals) is used where the headers have it.
  * Two processes; scripts/compat-h200.sh sets NCCL_HOSTID and the rest. Exit status 0: all steps passed on this rank. */
 #include <nccl.h>
 #include <nccl_device.h>
@@ -19,10 +20,28 @@
         }                                                                                                         \
     } while (0)
 
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 30, 5)
+using SignalInc = ncclGin_StrongSignalInc;
+using SignalAdd = ncclGin_StrongSignalAdd;
+using CounterInc = ncclGin_WeakCounterInc;
+#else
+using SignalInc = ncclGin_SignalInc;
+using SignalAdd = ncclGin_SignalAdd;
+using CounterInc = ncclGin_CounterInc;
+#endif
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 30, 5)
+#define GIN_HAS_GET 1 /* get, and signals in a window */
+#else
+#define GIN_HAS_GET 0
+#endif
+
 static constexpr size_t HALF = 4u << 20; /* the window: outgoing bytes, then incoming ones */
 static constexpr int SIGNALS = 16, COUNTERS = 4;
+#if GIN_HAS_GET
+static constexpr size_t WORD = 2 * HALF + 64; /* a signal that lies in the window */
+#endif
 
-enum step { PUT_SIGNAL, PUT_THEN_SIGNAL, PUT_VALUE, PUT_COUNTER, MANY_THREADS, FLUSH_REUSE, STEPS };
+enum step { PUT_SIGNAL, PUT_THEN_SIGNAL, PUT_VALUE, PUT_COUNTER, MANY_THREADS, FLUSH_REUSE, GET, WINDOW_SIGNAL, STEPS };
 
 struct answer {
     unsigned long long signal; /* as it was when the wait ended */
@@ -50,23 +69,23 @@ __global__ void run_step(ncclDevComm comm, ncclWindow_t window, int step, size_t
     switch (step) {
     case PUT_SIGNAL:
         if (threadIdx.x == 0)
-            gin.put(world, peer, window, HALF, window, 0, bytes, ncclGin_SignalInc{id});
+            gin.put(world, peer, window, HALF, window, 0, bytes, SignalInc{id});
         break;
     case PUT_THEN_SIGNAL:
         expected = 5;
         if (threadIdx.x == 0) {
             gin.put(world, peer, window, HALF, window, 0, bytes);
-            gin.signal(world, peer, ncclGin_SignalAdd{id, 5});
+            gin.signal(world, peer, SignalAdd{id, 5});
         }
         break;
     case PUT_VALUE: /* one value a thread, 8 bytes each */
         expected = blockDim.x;
         gin.putValue(world, peer, window, HALF + threadIdx.x * 8, *((uint64_t *)ncclGetLocalPointer(window, 0) + threadIdx.x),
-                     ncclGin_SignalInc{id});
+                     SignalInc{id});
         break;
     case PUT_COUNTER:
         if (threadIdx.x == 0) {
-            gin.put(world, peer, window, HALF, window, 0, bytes, ncclGin_SignalInc{id}, ncclGin_CounterInc{0});
+            gin.put(world, peer, window, HALF, window, 0, bytes, SignalInc{id}, CounterInc{0});
             unsigned long long start = now_ns();
             while (gin.readCounter(0) < 1 && now_ns() - start <= PATIENCE_NS)
                 ;
@@ -79,7 +98,7 @@ __global__ void run_step(ncclDevComm comm, ncclWindow_t window, int step, size_t
     case MANY_THREADS: { /* each thread its own piece and its own increment */
         expected = blockDim.x;
         size_t piece = bytes / blockDim.x;
-        gin.put(world, peer, window, HALF + threadIdx.x * piece, window, threadIdx.x * piece, piece, ncclGin_SignalInc{id});
+        gin.put(world, peer, window, HALF + threadIdx.x * piece, window, threadIdx.x * piece, piece, SignalInc{id});
         break;
     }
     case FLUSH_REUSE: /* after a flush the source may be written over; the peer must still see what was there */
@@ -89,9 +108,30 @@ __global__ void run_step(ncclDevComm comm, ncclWindow_t window, int step, size_t
             for (size_t i = 0; i < bytes; i++)
                 ((unsigned char *)ncclGetLocalPointer(window, 0))[i] = 0xEE;
             __threadfence_system();
-            gin.signal(world, peer, ncclGin_SignalInc{id});
+            gin.signal(world, peer, SignalInc{id});
         }
         break;
+#if GIN_HAS_GET
+    case GET: /* the peer's bytes; the signal tells it that they have been read */
+        if (threadIdx.x == 0) {
+            gin.get(world, peer, window, 0, window, HALF, bytes);
+            gin.flush(ncclCoopThread());
+            gin.signal(world, peer, SignalInc{id});
+        }
+        break;
+    case WINDOW_SIGNAL:
+        if (threadIdx.x == 0) {
+            gin.put(world, peer, window, HALF, window, 0, bytes, ncclGin_StrongVASignalAdd{window, WORD, 3});
+            unsigned long long start = now_ns();
+            while (gin.readSignal(window, WORD) < 3 && now_ns() - start <= PATIENCE_NS)
+                ;
+            if (gin.readSignal(window, WORD) < 3)
+                out->timed_out |= 1;
+            gin.resetSignal(window, WORD);
+            gin.signal(world, peer, SignalInc{id});
+        }
+        break;
+#endif
     }
     __syncthreads();
     gin.flush(ncclCoopCta());
@@ -106,7 +146,8 @@ static void gin_step(ncclComm_t comm, cudaStream_t stream, const ncclDevComm &de
                      answer *out, int step, size_t bytes, int threads, unsigned long long expected)
 {
     static const char *const names[STEPS] = {"put + SignalInc",    "put, then signal(SignalAdd)", "putValue, 32 threads",
-                                             "put + CounterInc",   "put by 32 threads",           "put, flush, source reused"};
+                                             "put + CounterInc",   "put by 32 threads",           "put, flush, source reused",
+                                             "get",                "put + signal in a window"};
     char name[96], why[96];
     std::snprintf(name, sizeof(name), "%s, %zu B", names[step], bytes);
     fill(base, rank_number, step, bytes);
@@ -142,28 +183,37 @@ __global__ void reset_signals(ncclDevComm comm)
         gin.resetCounter((ncclGinCounter_t)i);
 }
 
-static void gin_test(ncclComm_t comm, cudaStream_t stream, bool values)
+#include "nccl_figures.h"
+
+static ncclDevCommRequirements gin_requirements()
 {
-    char *base;
-    answer *out;
-    ncclWindow_t window;
-    ncclDevComm device;
+#ifdef NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER
+    ncclDevCommRequirements wanted = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
+    wanted.ginConnectionType = NCCL_GIN_CONNECTION_FULL;
+#else
     ncclDevCommRequirements wanted;
     std::memset(&wanted, 0, sizeof(wanted));
     wanted.ginForceEnable = true;
+#endif
     wanted.ginContextCount = 1;
     wanted.ginSignalCount = SIGNALS;
     wanted.ginCounterCount = COUNTERS;
-    NCCL(ncclMemAlloc((void **)&base, 2 * HALF + 4096));
+    return wanted;
+}
+
+static void gin_steps(ncclComm_t comm, cudaStream_t stream, const ncclDevComm &device, ncclWindow_t window, char *base, bool values)
+{
+    answer *out;
     CUDA(cudaMalloc(&out, sizeof(*out)));
-    CUDA(cudaMemset(base, 0, 2 * HALF + 4096));
-    NCCL(ncclCommWindowRegister(comm, base, 2 * HALF + 4096, &window, NCCL_WIN_COLL_SYMMETRIC));
-    NCCL(ncclDevCommCreate(comm, &wanted, &device));
     for (size_t bytes : {(size_t)8, (size_t)4096, (size_t)1048576 + 12, HALF}) {
         reset_signals<<<1, 1, 0, stream>>>(device);
         CUDA(cudaStreamSynchronize(stream));
         gin_step(comm, stream, device, window, base, out, PUT_SIGNAL, bytes, 32, 1);
         gin_step(comm, stream, device, window, base, out, PUT_THEN_SIGNAL, bytes, 32, 5);
+#if GIN_HAS_GET
+        gin_step(comm, stream, device, window, base, out, GET, bytes, 32, 1);
+        gin_step(comm, stream, device, window, base, out, WINDOW_SIGNAL, bytes, 32, 1);
+#endif
         if (bytes <= 1 << 20)
             gin_step(comm, stream, device, window, base, out, FLUSH_REUSE, bytes < 4096 ? bytes : 4096, 32, 1);
     }
@@ -175,9 +225,29 @@ static void gin_test(ncclComm_t comm, cudaStream_t stream, bool values)
         std::printf("rank %d: putValue is left out\n", rank_number);
     gin_step(comm, stream, device, window, base, out, MANY_THREADS, 32 * 4096, 32, 32);
     gin_step(comm, stream, device, window, base, out, PUT_COUNTER, 65536, 32, 1);
+    CUDA(cudaFree(out));
+}
+
+static void gin_test(ncclComm_t comm, cudaStream_t stream, const std::string &mode)
+{
+    char *base;
+    ncclWindow_t window;
+    ncclDevComm device;
+    ncclDevCommRequirements wanted = gin_requirements();
+    NCCL(ncclMemAlloc((void **)&base, 2 * HALF + 4096));
+    CUDA(cudaMemset(base, 0, 2 * HALF + 4096));
+    int flags = NCCL_WIN_COLL_SYMMETRIC;
+#ifdef NCCL_WIN_STRICT_ORDERING
+    flags |= NCCL_WIN_STRICT_ORDERING; /* signals in the window count only what has arrived before them */
+#endif
+    NCCL(ncclCommWindowRegister(comm, base, 2 * HALF + 4096, &window, flags));
+    NCCL(ncclDevCommCreate(comm, &wanted, &device));
+    if (mode == "gin-figures")
+        gin_figures(comm, stream, device, window, base);
+    else
+        gin_steps(comm, stream, device, window, base, mode == "gin");
     NCCL(ncclDevCommDestroy(comm, &device));
     NCCL(ncclCommWindowDeregister(comm, window));
-    CUDA(cudaFree(out));
     NCCL(ncclMemFree(base));
 }
 
@@ -213,7 +283,8 @@ static void collectives_test(ncclComm_t comm, cudaStream_t stream, int ranks)
 int main(int argc, char **argv)
 {
     if (argc != 5 || std::atoi(argv[2]) != 2) {
-        std::fprintf(stderr, "usage: nccl_gin_test RANK 2 ID_FILE collectives|gin|gin-without-values\n");
+        std::fprintf(stderr, "usage: nccl_gin_test RANK 2 ID_FILE "
+                             "collectives|gin|gin-without-values|collective-figures|gin-figures\n");
         return 2;
     }
     int ranks = std::atoi(argv[2]), version = 0;
@@ -229,8 +300,11 @@ int main(int argc, char **argv)
     CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     NCCL(ncclCommInitRank(&comm, ranks, id, rank_number));
     std::printf("rank %d: NCCL %d\n", rank_number, version);
-    if (!std::strncmp(argv[4], "gin", 3))
-        gin_test(comm, stream, !std::strcmp(argv[4], "gin"));
+    std::string mode = argv[4];
+    if (mode.compare(0, 3, "gin") == 0)
+        gin_test(comm, stream, mode);
+    else if (mode == "collective-figures")
+        collective_figures(comm, stream);
     else
         collectives_test(comm, stream, ranks);
     NCCL(ncclCommDestroy(comm));

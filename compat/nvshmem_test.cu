@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NVSHMEM 3.4.5, binaries untouched: put, get, atomics, signals and barriers by kernels, every byte compared.
- *     nvshmem_test RANK RANKS ID_FILE [host|no-fetch]
+/* NVSHMEM 3.4.5 and later, binaries untouched: put, get, atomics, signals and barriers by kernels, every byte compared.
+ *     nvshmem_test RANK RANKS ID_FILE [host|no-fetch|figures]
  * Two processes that find each other by a unique id over TCP; scripts/compat-h200.sh sets the transport. "host": calls of the
- * host API only. "no-fetch": without atomics that return a value, which ibrc has only with GDRCopy (it ends the process:
- * "RMA/AMO verb 14 not implemented"). Exit status 0: all steps passed on this PE. */
+ * host API only. "figures": latencies and bandwidths. "no-fetch": without atomics that return a value, which ibrc has only with
+ * GDRCopy (it ends the process: "RMA/AMO verb 14 not implemented"). Exit status 0: all steps passed on this PE. */
 #include <nvshmem.h>
 #include <nvshmemx.h>
 
@@ -217,10 +217,12 @@ static void fetching_steps()
     verdict("compare-swap", answered().swapped_from == 7 && looked_at()->swapped == 100ull + peer, "value or result is wrong");
 }
 
+#include "nvshmem_figures.h"
+
 int main(int argc, char **argv)
 {
     if (argc < 4 || std::atoi(argv[2]) != 2) {
-        std::fprintf(stderr, "usage: nvshmem_test RANK 2 ID_FILE [host|no-fetch]\n");
+        std::fprintf(stderr, "usage: nvshmem_test RANK 2 ID_FILE [host|no-fetch|figures]\n");
         return 2;
     }
     rank_number = std::atoi(argv[1]);
@@ -250,9 +252,12 @@ int main(int argc, char **argv)
     CUDA(cudaDeviceSynchronize());
     nvshmem_barrier_all();
     verdict("barrier", true, "");
-    host_steps();
     std::string mode = argc > 4 ? argv[4] : "";
-    if (mode != "host") {
+    if (mode == "figures")
+        figures();
+    else
+        host_steps();
+    if (mode.empty() || mode == "no-fetch") {
         data_steps();
         word_steps();
     }
