@@ -30,7 +30,7 @@ function(gdaki_target target)
 endfunction()
 
 # gdaki_test(<target or name> [COMMAND <command>...]): a test under CTest by the tree's rules. Exit code 77 is a skip
-# (print "SKIP: reason" first); a hang is ended after five minutes.
+# (print "SKIP: reason" first); a hang is ended after five minutes, under an emulator, which is many times slower, after twenty.
 function(gdaki_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "COMMAND")
   if(NOT arg_COMMAND)
@@ -38,6 +38,9 @@ function(gdaki_test name)
   endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
+  endif()
+  if(CMAKE_CROSSCOMPILING)
+    math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 4")
   endif()
   add_test(NAME ${name} COMMAND ${arg_COMMAND})
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT ${arg_TIMEOUT})
