@@ -36,6 +36,12 @@ GDAKI_DEV bool gdaki_cq_failed(const struct doca_gpu_dev_verbs_cq *cq)
     return gdaki_load_u64(&cq->gdaki_error, DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU) != 0;
 }
 
+/* Stopped for a mistake of the kernel's: the NIC knows of no error, and would execute what is announced. */
+GDAKI_DEV bool gdaki_cq_stopped(const struct doca_gpu_dev_verbs_cq *cq)
+{
+    return (uint8_t)gdaki_load_u64(&cq->gdaki_error, DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU) == GDAKI_ERROR_SOFTWARE;
+}
+
 /*
  * Claims the error word, if nobody has, and fills it. Three steps, since word and index do not fit in one store: the
  * claim makes every poll fail at once; the release orders the index before the state that calls it valid.

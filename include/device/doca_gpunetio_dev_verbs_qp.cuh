@@ -202,23 +202,50 @@ GDAKI_DEV bool gdaki_refuse_submission(struct doca_gpu_dev_verbs_qp *qp, uint64_
     uint64_t done = gdaki_index_load<resource_sharing_mode>(&qp->cq_sq.cqe_ci);
     known = done > known ? done : known;
     if (prod_index - known <= 2ull * qp->sq_wqe_num || prod_index <= known || gdaki_cq_failed(&qp->cq_sq))
-        return false; /* on a queue in error indices run on, and nothing is announced */
+        return false; /* on a queue in error indices run on */
     gdaki_check_submission(qp, prod_index, known);
     gdaki_cq_fail(&qp->cq_sq, GDAKI_ERROR_SOFTWARE, prod_index - 1);
     return true;
 }
 
 /*
+ * The same on a queue in error, where indices come from reservations that failed, too, and slots may have been abandoned. The
+ * NIC is to flush what is posted, so this hands over what it can take: slots that hold their WQEs, within a ring of those
+ * that have completed. False: nothing is handed over.
+ */
+template <GDAKI_P_SHARING>
+GDAKI_DEV_SLOW bool gdaki_submit_to_flush(struct doca_gpu_dev_verbs_qp *qp, uint64_t prod_index)
+{
+    uint64_t done = gdaki_index_load<resource_sharing_mode>(&qp->cq_sq.cqe_ci);
+    uint64_t ready = gdaki_index_load<resource_sharing_mode>(&qp->sq_ready_index);
+    if (gdaki_cq_stopped(&qp->cq_sq) || prod_index > done + qp->sq_wqe_num)
+        return false;
+    for (uint64_t i = ready; i < prod_index;) {
+        uint64_t ctrl = gdaki_peek_ring_u64(gdaki_wqe_slot(qp, i));
+        uint32_t segs = gdaki_bswap32((uint32_t)(ctrl >> 32)) & 0x3f;
+        if (!gdaki_wqe_slot_holds(qp, i, ctrl))
+            return false;
+        i += segs > 4 ? (segs + 3) / 4 : 1;
+    }
+    gdaki_publish<resource_sharing_mode>(&qp->sq_ready_index, prod_index);
+    return true;
+}
+
+/*
  * All variants: everything below prod_index counts as handed over; unless SKIP_DB_RINGING, it is announced, together with
- * what others have handed over. On a queue in error nothing is rung.
+ * what others have handed over.
  */
 template <GDAKI_P_SHARING>
 GDAKI_DEV bool gdaki_submit_rings(struct doca_gpu_dev_verbs_qp *qp, uint64_t prod_index, uint32_t code_opt)
 {
+    bool rings = (code_opt & DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING) == 0;
+    bool failed = gdaki_cq_failed(&qp->cq_sq);
     if (gdaki_refuse_submission<resource_sharing_mode>(qp, prod_index))
         return false;
+    if (failed)
+        return gdaki_submit_to_flush<resource_sharing_mode>(qp, prod_index) && rings;
     gdaki_publish_submitted<resource_sharing_mode>(qp, prod_index);
-    return (code_opt & DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING) == 0 && !gdaki_cq_failed(&qp->cq_sq);
+    return rings;
 }
 
 template <GDAKI_T_SHARING, GDAKI_T_SCOPE, GDAKI_T_QP_TYPE>
@@ -303,7 +330,7 @@ GDAKI_DEV void doca_gpu_dev_verbs_submit(struct doca_gpu_dev_verbs_qp *qp, uint6
                                          uint32_t code_opt = DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_DEFAULT)
 {
     if (gdaki_submit_rings<resource_sharing_mode>(qp, prod_index, code_opt))
-        gdaki_announce<resource_sharing_mode, nic_handler>(qp, prod_index, sync_scope, code_opt);
+        (void)gdaki_announce<resource_sharing_mode, nic_handler>(qp, prod_index, sync_scope, code_opt);
 }
 
 #include "gdaki_dev_compat.cuh"

@@ -14,6 +14,9 @@
  *   a leader waits for slots of earlier reservations (gdaki_dev_reserve.cuh) and for the hand-over of those in front of
  *   it; both lead to smaller indices only. Lanes wait for their leader alone. A group never reserves more than the ring
  *   at once, so no run waits for its own WQEs. When the queue fails, everybody who waits sees the error and leaves.
+ * What a ticket says
+ *   the WQE is handed over, and it is announced, or will be by the next post or wait (SKIP_DB_RINGING): the NIC completes or
+ *   flushes it. Who leaves before, behind slots that are not to be handed over any more, gets GDAKI_TICKET_NONE.
  */
 #ifndef GDAKI_DEV_POST_CUH
 #define GDAKI_DEV_POST_CUH
@@ -59,7 +62,7 @@ GDAKI_DEV_SLOW void gdaki_announce_bf(struct gdaki_group g, struct doca_gpu_dev_
     int scope = gdaki_ring_scope(qp, asked_scope);
     struct gdaki_ringer r = {};
     uint64_t target = 0;
-    bool rings = g.leads() && producer != 0 && !gdaki_cq_failed(&qp->cq_sq) &&
+    bool rings = g.leads() && producer != 0 && !gdaki_cq_stopped(&qp->cq_sq) &&
                  gdaki_index_load<resource_sharing_mode>(&qp->sq_wqe_pi) < producer &&
                  gdaki_ring_enter<resource_sharing_mode>(qp, producer, &r);
 
@@ -93,10 +96,10 @@ GDAKI_DEV_SLOW void gdaki_announce_bf(struct gdaki_group g, struct doca_gpu_dev_
 /*
  * One thread hands over WQEs from..to - 1 and announces them. `settled`: see gdaki_reserve. On a quiet queue that is a
  * release, an atomic maximum nobody waits for, the request to ring, record, release, register, release, and the end of
- * ringing.
+ * ringing. False: the queue has failed, and the NIC will not hear of these WQEs.
  */
 template <GDAKI_P_SHARING, GDAKI_P_HANDLER>
-GDAKI_DEV_SLOW void gdaki_finish(struct doca_gpu_dev_verbs_qp *qp, uint64_t from, uint64_t to, bool settled, uint32_t code_opt)
+GDAKI_DEV_SLOW bool gdaki_finish(struct doca_gpu_dev_verbs_qp *qp, uint64_t from, uint64_t to, bool settled, uint32_t code_opt)
 {
     const int gpu = DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU;
     bool rings = (code_opt & DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING) == 0;
@@ -108,27 +111,28 @@ GDAKI_DEV_SLOW void gdaki_finish(struct doca_gpu_dev_verbs_qp *qp, uint64_t from
     if (settled && with_record) {
         gdaki_hand_over_settled<resource_sharing_mode>(qp, to, scope);
         gdaki_announce_released<resource_sharing_mode>(qp, &fixed, to, scope, code_opt);
-    } else if (gdaki_hand_over<resource_sharing_mode>(qp, from, to) != 0 || !rings) {
-        return;
+    } else if (gdaki_hand_over<resource_sharing_mode>(qp, from, to) != 0) {
+        return false;
     } else if (with_record) {
         gdaki_announce_handed<resource_sharing_mode>(qp, to, scope, code_opt);
-    } else {
-        gdaki_announce<resource_sharing_mode, nic_handler>(qp, to, gpu, code_opt);
+    } else if (rings) {
+        return gdaki_announce<resource_sharing_mode, nic_handler>(qp, to, gpu, code_opt);
     }
+    return true;
 }
 
-/* A run of the group has stored its WQEs from..to - 1. */
+/* A run of the group has stored its WQEs from..to - 1. The leader's result is gdaki_finish's, the others' is true. */
 template <GDAKI_P_SHARING, GDAKI_P_HANDLER>
-GDAKI_DEV_INLINE void gdaki_finish_run(const struct gdaki_group &g, struct doca_gpu_dev_verbs_qp *qp, uint64_t from,
+GDAKI_DEV_INLINE bool gdaki_finish_run(const struct gdaki_group &g, struct doca_gpu_dev_verbs_qp *qp, uint64_t from,
                                        uint64_t to, bool settled, uint32_t code_opt)
 {
     if ((code_opt & DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_DB_RINGING) == 0 && g.size >= GDAKI_BF_LANES &&
         gdaki_handler<nic_handler>(qp) == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF) {
         bool handed = g.leads() && gdaki_hand_over<resource_sharing_mode>(qp, from, to) == 0;
         gdaki_announce_bf<resource_sharing_mode>(g, qp, handed ? to : 0, NULL, DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU, code_opt);
-    } else if (g.leads()) {
-        gdaki_finish<resource_sharing_mode, nic_handler>(qp, from, to, settled, code_opt);
+        return handed || !g.leads();
     }
+    return !g.leads() || gdaki_finish<resource_sharing_mode, nic_handler>(qp, from, to, settled, code_opt);
 }
 
 /*
@@ -149,7 +153,8 @@ GDAKI_DEV_INLINE uint64_t gdaki_post_alone(struct doca_gpu_dev_verbs_qp *qp, uin
         for (uint64_t i = 0; i < run; i++)
             make(gdaki_wqe_slot(qp, first + i), first + i, base + i);
         last = first + run - 1;
-        gdaki_finish<resource_sharing_mode, nic_handler>(qp, first, last + 1, settled, code_opt);
+        if (!gdaki_finish<resource_sharing_mode, nic_handler>(qp, first, last + 1, settled, code_opt))
+            return GDAKI_TICKET_NONE;
         base += run;
     }
     return last;
@@ -180,10 +185,11 @@ GDAKI_DEV_INLINE uint64_t gdaki_post_group(const struct gdaki_group &g, struct d
             make(gdaki_wqe_slot(qp, last), last, i - own);
         }
         g.sync(); /* orders the lanes' WQEs before the leader's release */
-        gdaki_finish_run<resource_sharing_mode, nic_handler>(g, qp, first, first + run, settled, code_opt);
+        bool told = gdaki_finish_run<resource_sharing_mode, nic_handler>(g, qp, first, first + run, settled, code_opt);
+        if (!g.all(told)) /* the vote also brings the lanes together: those that leave so are likely to post together again */
+            return own + n <= base ? last : GDAKI_TICKET_NONE;
         base += run;
     }
-    g.sync(); /* lanes that leave together are likely to post together again */
     return last;
 }
 

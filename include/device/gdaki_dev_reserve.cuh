@@ -13,6 +13,8 @@
 #include "gdaki_dev_group.cuh"
 #include "gdaki_dev_ring.cuh"
 
+#define GDAKI_FLUSH_NS 1000000000ull /* how long hand-written code waits for a NIC that has failed the queue to flush it */
+
 /* One look at a queue's CQ for WQE slot `index`, also the second slot of a WQE of two. `looked`: 0 before the first look. */
 template <GDAKI_P_SHARING>
 GDAKI_DEV int gdaki_poll_slot(struct doca_gpu_dev_verbs_qp *qp, uint64_t index, bool collapsed, uint64_t *next,
@@ -43,6 +45,8 @@ GDAKI_DEV_SLOW int gdaki_wait_index(struct doca_gpu_dev_verbs_qp *qp, uint64_t i
         int status = gdaki_poll_slot<resource_sharing_mode>(qp, index, collapsed, &next, &looked);
         if (status == 0)
             gdaki_consume<resource_sharing_mode>(cq, next);
+        if (status == -EIO)
+            gdaki_announce_ready<resource_sharing_mode, nic_handler>(qp);
         if (status != EBUSY || gdaki_expired(deadline_ns))
             return status;
         if (also != NULL)
@@ -64,6 +68,8 @@ GDAKI_DEV_SLOW int gdaki_wait_slot_slow(struct doca_gpu_dev_verbs_qp *qp, uint64
         int status = gdaki_poll_slot<resource_sharing_mode>(qp, last - ring, collapsed, &next, &looked);
         if (status == 0)
             gdaki_consume<resource_sharing_mode>(&qp->cq_sq, next);
+        if (status == -EIO)
+            gdaki_announce_ready<resource_sharing_mode, nic_handler>(qp);
         if (status != EBUSY || gdaki_expired(deadline_ns))
             return status;
         if (also != NULL)
@@ -120,6 +126,7 @@ GDAKI_DEV_INLINE uint64_t gdaki_reserve(struct doca_gpu_dev_verbs_qp *qp, uint64
     *settled = ready >= first;
     if (error != 0) {
         (void)gdaki_index_fetch_add<resource_sharing_mode>(&qp->sq_rsvd_index, -n);
+        gdaki_announce_ready<resource_sharing_mode, nic_handler>(qp);
         return GDAKI_TICKET_NONE;
     }
     if ((code_opt & DOCA_GPUNETIO_VERBS_GPU_CODE_OPT_SKIP_AVAILABILITY_CHECK) != 0) {
@@ -151,7 +158,38 @@ GDAKI_DEV_SLOW uint64_t gdaki_refuse_reservation(struct doca_gpu_dev_verbs_qp *q
     return ready;
 }
 
-/* Public reservation by one thread: slots are handed out also on a queue in error, and nothing waits there. */
+/* Has the NIC completed or flushed WQE `index`? For a queue in error, where polls no longer tell. */
+template <GDAKI_P_SHARING>
+GDAKI_DEV bool gdaki_flushed(struct doca_gpu_dev_verbs_qp *qp, uint64_t index, uint64_t *looked)
+{
+    struct doca_gpu_dev_verbs_cq *cq = &qp->cq_sq;
+    uint64_t ci = gdaki_index_load<resource_sharing_mode>(&cq->cqe_ci), c = index + cq->cqe_rsvd;
+    bool collapsed = gdaki_cq_is_collapsed(cq);
+    uint32_t word = gdaki_load_u32_sys((collapsed ? cq->cqe_daddr : gdaki_cqe_at(cq, c)) + GDAKI_CQE_WORD_OFFSET);
+    if (index < ci)
+        return true;
+    if (!collapsed)
+        return gdaki_cqe_is_valid(word, c, cq->cqe_num);
+    uint64_t next = gdaki_cqe_collapsed_next(word, ci);
+    return index < next || gdaki_second_slot_done(qp, index, next, looked);
+}
+
+/*
+ * A queue in error, and a caller who is about to write into the slot of `last`, since hand-written code always does: waits
+ * until the NIC has flushed what it knows of there, so that its way to the end of the queue meets no half of another WQE.
+ * A slot that nobody has handed over it does not know of.
+ */
+template <GDAKI_P_SHARING>
+GDAKI_DEV_SLOW void gdaki_wait_flushed(struct doca_gpu_dev_verbs_qp *qp, uint64_t last)
+{
+    uint64_t ring = qp->sq_wqe_num, looked = 0, deadline_ns = gdaki_deadline(GDAKI_FLUSH_NS);
+    while (last >= ring && !gdaki_cq_stopped(&qp->cq_sq) &&
+           last - ring < gdaki_index_load<resource_sharing_mode>(&qp->sq_wqe_pi) &&
+           !gdaki_flushed<resource_sharing_mode>(qp, last - ring, &looked) && !gdaki_expired(deadline_ns))
+        gdaki_relax();
+}
+
+/* Public reservation by one thread: slots are handed out also on a queue in error. */
 template <GDAKI_P_SHARING>
 GDAKI_DEV uint64_t gdaki_reserve_single(struct doca_gpu_dev_verbs_qp *qp, uint64_t count, uint32_t code_opt)
 {
@@ -160,7 +198,11 @@ GDAKI_DEV uint64_t gdaki_reserve_single(struct doca_gpu_dev_verbs_qp *qp, uint64
         return gdaki_refuse_reservation<resource_sharing_mode, nic_handler>(qp, count);
     bool settled;
     uint64_t first = gdaki_reserve<resource_sharing_mode, nic_handler>(qp, count, code_opt, &settled);
-    return first != GDAKI_TICKET_NONE ? first : gdaki_index_load<resource_sharing_mode>(&qp->sq_rsvd_index);
+    if (first == GDAKI_TICKET_NONE) {
+        first = gdaki_index_load<resource_sharing_mode>(&qp->sq_rsvd_index);
+        gdaki_wait_flushed<resource_sharing_mode>(qp, first + count - 1);
+    }
+    return first;
 }
 
 /*

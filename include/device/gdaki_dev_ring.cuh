@@ -8,6 +8,10 @@
  *  - Before the register store, the ringing thread acquires at the sharing scope behind its load of sq_ready_index, then
  *    releases at GPU scope or wider. The acquire makes the other threads' WQEs its own in the causality order, the
  *    release makes them the NIC's. The release is GPU wide even under CTA sharing, since the NIC is outside the block.
+ *
+ * A queue in error is rung like any other: the NIC flushes what it is told of, with a CQE for each WQE, and others may wait
+ * for those (a WAIT on another queue, the CPU). So whatever is handed over is announced: at once, or, with SKIP_DB_RINGING,
+ * by the next post to the queue or wait for it, whether that meets the error or not.
  */
 #ifndef GDAKI_DEV_RING_CUH
 #define GDAKI_DEV_RING_CUH
@@ -245,13 +249,16 @@ GDAKI_DEV void gdaki_fixed_for_ringing(struct doca_gpu_dev_verbs_qp *fixed, cons
     fixed->mem_type = qp->mem_type;
 }
 
-/* Nothing is announced on a queue in error. BlueFlame needs the WQE at hand; without it, it is a doorbell with record. */
+/*
+ * False on a queue that is stopped: nothing is announced there. BlueFlame needs the WQE at hand; without it, it is a doorbell
+ * with record.
+ */
 template <GDAKI_P_SHARING, GDAKI_P_HANDLER>
-GDAKI_DEV_INLINE void gdaki_announce(struct doca_gpu_dev_verbs_qp *qp, uint64_t producer, int asked_scope,
+GDAKI_DEV_INLINE bool gdaki_announce(struct doca_gpu_dev_verbs_qp *qp, uint64_t producer, int asked_scope,
                                      uint32_t code_opt)
 {
-    if (gdaki_cq_failed(&qp->cq_sq))
-        return;
+    if (gdaki_cq_stopped(&qp->cq_sq))
+        return false;
     int scope = gdaki_ring_scope(qp, asked_scope);
     switch (gdaki_handler<nic_handler>(qp)) {
     case DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY:
@@ -264,15 +271,19 @@ GDAKI_DEV_INLINE void gdaki_announce(struct doca_gpu_dev_verbs_qp *qp, uint64_t 
         gdaki_announce_db<resource_sharing_mode>(qp, producer, scope, code_opt);
         break;
     }
+    return true;
 }
 
-/* Announces what is handed over and not announced, SKIP_DB_RINGING or not: for threads that are about to wait. */
+/*
+ * Announces what is handed over and not announced, SKIP_DB_RINGING or not: for threads that are about to wait, or that leave
+ * because the queue has failed.
+ */
 template <GDAKI_P_SHARING, GDAKI_P_HANDLER>
 GDAKI_DEV_SLOW void gdaki_announce_ready(struct doca_gpu_dev_verbs_qp *qp)
 {
     uint64_t ready = gdaki_index_load<resource_sharing_mode>(&qp->sq_ready_index);
     if (gdaki_index_load<resource_sharing_mode>(&qp->sq_wqe_pi) < ready)
-        gdaki_announce<resource_sharing_mode, nic_handler>(qp, ready, DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU, 0);
+        (void)gdaki_announce<resource_sharing_mode, nic_handler>(qp, ready, DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU, 0);
 }
 
 /* ---- handing over --------------------------------------------------------------------------------------------------- */
@@ -308,6 +319,9 @@ GDAKI_DEV_INLINE int gdaki_hand_over(struct doca_gpu_dev_verbs_qp *qp, uint64_t 
             return -EIO;
         gdaki_relax();
     }
+    /* alone, but behind slots of its own that a failed reservation left: those may not be announced */
+    if (sharing::exclusive && gdaki_index_load<resource_sharing_mode>(&qp->sq_ready_index) < from && gdaki_cq_failed(&qp->cq_sq))
+        return -EIO;
     if (sharing::exclusive || before != from)
         gdaki_index_max<resource_sharing_mode>(&qp->sq_ready_index, to);
     return 0;

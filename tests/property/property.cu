@@ -91,8 +91,45 @@ static bool fail(uint64_t seed, const char *what, uint64_t a, uint64_t b)
 
 static const uint64_t UNTOUCHED = 0xeeeeeeeeeeeeeeeeull; /* what result slots hold before */
 
-/* Counted steps of a queue: each addition once, each after its put. */
-static bool check_counters(uint64_t seed, memory &m, const std::vector<struct step> &steps, int q)
+static bool all_zero(const uint8_t *bytes, size_t length)
+{
+    return std::all_of(bytes, bytes + length, [](uint8_t byte) { return byte == 0; });
+}
+
+/*
+ * A counted step of a queue that fails: what is posted is counted, done or flushed; what is not posted is not. So bytes
+ * that arrived were counted, bytes are all there or not at all, and no signal was added without them.
+ */
+static bool check_counted_in_error(uint64_t seed, memory &m, const struct step &step, size_t i, const uint64_t found[2])
+{
+    const uint8_t *own = m.own.data + i * MAX_BYTES, *sent = m.source.data + step.source;
+    const bool arrived = memcmp(own, sent, step.length) == 0, may_be_absent = all_zero(own, step.length);
+    const bool signalled = step.kind == STEP_PUT_SIGNAL_COUNTER && found[1] != UNTOUCHED;
+    if (!arrived && !may_be_absent)
+        return fail(seed, "some bytes of a counted put: step, length", i, step.length);
+    if (signalled && !arrived)
+        return fail(seed, "a signal without its put: step, length", i, step.length);
+    if (found[0] == UNTOUCHED && (signalled || (step.kind == STEP_PUT_COUNTER && !may_be_absent)))
+        return fail(seed, "a counted step was done and not counted: step, kind", i, step.kind);
+    if (step.wait && step.status != 0 && step.status != WRONG_BYTES)
+        return fail(seed, "a wait for a counter failed", i, (uint64_t)step.status);
+    return true;
+}
+
+static bool check_counted(uint64_t seed, memory &m, const struct step &step, size_t i, const uint64_t found[2])
+{
+    if (found[0] == UNTOUCHED || (step.kind == STEP_PUT_SIGNAL_COUNTER && found[1] == UNTOUCHED))
+        return fail(seed, "a counted step was not counted: step, kind", i, step.kind);
+    if (step.wait && step.status != 0)
+        return fail(seed, step.status == WRONG_BYTES ? "a counter moved before its put" : "a wait for a counter failed", i,
+                    (uint64_t)step.status);
+    if (memcmp(m.own.data + i * MAX_BYTES, m.source.data + step.source, step.length) != 0)
+        return fail(seed, "bytes of a counted put: step, length", i, step.length);
+    return true;
+}
+
+/* Counted steps of a queue: each addition once, each after its put. Every wait for the companion ends, and without error. */
+static bool check_counters(uint64_t seed, memory &m, const std::vector<struct step> &steps, int q, bool queue_fails)
 {
     std::vector<addition> counted, signalled;
     for (size_t i = 0; i < steps.size(); ++i) {
@@ -101,16 +138,12 @@ static bool check_counters(uint64_t seed, memory &m, const std::vector<struct st
         if (!is_counted(step.kind) || step.queue != q)
             continue;
         memcpy(found, m.results.data + i * MAX_BYTES, sizeof(found));
-        if (found[0] == UNTOUCHED || (step.kind == STEP_PUT_SIGNAL_COUNTER && found[1] == UNTOUCHED))
-            return fail(seed, "a counted step was not counted: step, kind", i, step.kind);
-        counted.push_back({found[0], step.value});
-        if (step.kind == STEP_PUT_SIGNAL_COUNTER)
+        if (!(queue_fails ? check_counted_in_error(seed, m, step, i, found) : check_counted(seed, m, step, i, found)))
+            return false;
+        if (found[0] != UNTOUCHED)
+            counted.push_back({found[0], step.value});
+        if (step.kind == STEP_PUT_SIGNAL_COUNTER && found[1] != UNTOUCHED)
             signalled.push_back({found[1], 1});
-        if (step.wait && step.status != 0)
-            return fail(seed, step.status == WRONG_BYTES ? "a counter moved before its put" : "a wait for a counter failed", i,
-                        (uint64_t)step.status);
-        if (memcmp(m.own.data + i * MAX_BYTES, m.source.data + step.source, step.length) != 0)
-            return fail(seed, "bytes of a counted put: step, length", i, step.length);
     }
     const uint64_t *end = (const uint64_t *)m.counters.data + 2 * q;
     if (!adds_up(counted, end[0]))
@@ -136,7 +169,7 @@ static bool check_queue(uint64_t seed, memory &m, const std::vector<struct step>
     const std::vector<const struct step *> order = in_order(steps, q);
     const bool queue_fails =
         std::any_of(order.begin(), order.end(), [](const struct step *step) { return is_bad(step->kind); });
-    if (!check_counters(seed, m, steps, q))
+    if (!check_counters(seed, m, steps, q, queue_fails))
         return false;
     for (const struct step *step : order) {
         if (model.failed == nullptr && is_bad(step->kind))
@@ -206,13 +239,6 @@ static bool run_seed(world &w, memory &m, uint64_t seed, bool repairable)
         struct step &step = steps[draw.below((uint32_t)steps.size())];
         step.kind = bad[draw.below(3)];
         step.skip_db = 0;
-        /*
-         * A WAIT ends with a completion of the main queue. What is posted to that after its error has none, and whoever
-         * posts both sees the error only then; so the queue that is to fail has no counted steps.
-         */
-        for (struct step &other : steps)
-            if (other.queue == step.queue && is_counted(other.kind))
-                other.kind = STEP_PUT;
         fault = step.kind == STEP_BAD_KEY ? "bad key" : step.kind == STEP_BAD_RANGE ? "bad range" : "bad local key";
     }
     for (size_t i = 0; i < SOURCE; ++i)
