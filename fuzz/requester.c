@@ -130,14 +130,5 @@ static void step(struct fuzz_world *w, struct fuzz_in *in)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct fuzz_in in = {data, size};
-    static struct fuzz_world w;
-
-    if (size > 4096)
-        return 0;
-    fuzz_world_open(&w, fuzz_u8(&in));
-    while (in.left != 0)
-        step(&w, &in);
-    fuzz_world_close(&w);
-    return 0;
+    return fuzz_world_play(data, size, NULL, step);
 }

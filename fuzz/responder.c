@@ -172,20 +172,15 @@ static void step(struct fuzz_world *w, struct fuzz_in *in)
     }
 }
 
+static void post_receives(struct fuzz_world *w)
+{
+    fuzz_post_recv(w, &w->qp[FUZZ_RC], 0, 4096, w->key[FUZZ_LANDING]);
+    fuzz_post_recv(w, &w->qp[FUZZ_RC_SRQ], 4096, 256, w->key[FUZZ_LANDING]);
+    fuzz_post_recv(w, &w->qp[FUZZ_UC], 0, 4096, w->key[FUZZ_LANDING]);
+    fuzz_post_recv(w, &w->qp[FUZZ_UD], 0, 4096, w->key[FUZZ_LANDING]);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct fuzz_in in = {data, size};
-    static struct fuzz_world w;
-
-    if (size > 4096)
-        return 0;
-    fuzz_world_open(&w, fuzz_u8(&in));
-    fuzz_post_recv(&w, &w.qp[FUZZ_RC], 0, 4096, w.key[FUZZ_LANDING]);
-    fuzz_post_recv(&w, &w.qp[FUZZ_RC_SRQ], 4096, 256, w.key[FUZZ_LANDING]);
-    fuzz_post_recv(&w, &w.qp[FUZZ_UC], 0, 4096, w.key[FUZZ_LANDING]);
-    fuzz_post_recv(&w, &w.qp[FUZZ_UD], 0, 4096, w.key[FUZZ_LANDING]);
-    while (in.left != 0)
-        step(&w, &in);
-    fuzz_world_close(&w);
-    return 0;
+    return fuzz_world_play(data, size, post_receives, step);
 }

@@ -542,6 +542,23 @@ void fuzz_world_close(struct fuzz_world *w)
     free(w->witness_memory);
 }
 
+int fuzz_world_play(const uint8_t *data, size_t size, void (*begin)(struct fuzz_world *w),
+                    void (*step)(struct fuzz_world *w, struct fuzz_in *in))
+{
+    struct fuzz_in in = {data, size};
+    static struct fuzz_world w;
+
+    if (size > 4096)
+        return 0;
+    fuzz_world_open(&w, fuzz_u8(&in));
+    if (begin)
+        begin(&w);
+    while (in.left != 0)
+        step(&w, &in);
+    fuzz_world_close(&w);
+    return 0;
+}
+
 /* ---- packets ----------------------------------------------------------------------------------------------------- */
 
 void fuzz_packet(const struct fuzz_world *w, const struct fuzz_qp *q, struct sn_burst *b)

@@ -111,6 +111,9 @@ extern const uint8_t fuzz_attacker_gid[16];
 void fuzz_world_open(struct fuzz_world *w, uint8_t options);
 /* Runs the port until it rests, with time moved far enough for every timer; then judges memory and the witness. */
 void fuzz_world_close(struct fuzz_world *w);
+/* A world for one input: the first byte is its options, the rest is taken in steps. `begin` (NULL: nothing) comes first. */
+int fuzz_world_play(const uint8_t *data, size_t size, void (*begin)(struct fuzz_world *w),
+                    void (*step)(struct fuzz_world *w, struct fuzz_in *in));
 void fuzz_run(struct fuzz_world *w, unsigned turns);
 void fuzz_judge(struct fuzz_world *w);   /* memory only; usable at any time */
 void fuzz_witness(struct fuzz_world *w); /* the witness pair moves 64 bytes within a bounded number of turns */

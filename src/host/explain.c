@@ -1,41 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Errors and hangs in words; <gdaki/explain.h>. */
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/gdaki_wqe.h"
 #include "host/explain_table.h"
 #include "host/export.h"
 #include "host/sdk.h"
+#include "text/text.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-struct text {
-    char *out;
-    size_t size, used; /* used: also beyond size */
-};
-
-static void say(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void say(struct text *t, const char *format, ...)
-{
-    va_list args;
-    int n;
-
-    va_start(args, format);
-    n = vsnprintf(t->used < t->size ? t->out + t->used : NULL, t->used < t->size ? t->size - t->used : 0, format, args);
-    va_end(args);
-    t->used += n > 0 ? (size_t)n : 0;
-}
-
-static struct text begin(char *out, size_t size)
-{
-    if (size != 0)
-        out[0] = 0;
-    return (struct text){.out = out, .size = size};
-}
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
@@ -90,7 +64,7 @@ static void say_codes(struct text *t, int syndrome, int vendor)
 
 size_t gdaki_explain_syndrome(int syndrome, int vendor_syndrome, int opcode, char *out, size_t size)
 {
-    struct text t = begin(out, size);
+    struct text t = text_begin(out, size);
     const char *name = gdaki_explain_opcode_name(opcode);
 
     if (name != NULL)
@@ -182,7 +156,7 @@ static void say_error(struct text *t, struct doca_gpu_verbs_qp *qp)
 
 size_t gdaki_explain_qp_error(struct doca_gpu_verbs_qp *qp, char *out, size_t size)
 {
-    struct text t = begin(out, size);
+    struct text t = text_begin(out, size);
 
     if (qp != NULL && qp->qp != NULL && qp->qp_cpu != NULL)
         say_error(&t, qp);
@@ -252,7 +226,7 @@ static void say_softnic(struct text *t, doca_verbs_qp_t *qp)
 
 size_t gdaki_explain_qp(struct doca_gpu_verbs_qp *qp, char *out, size_t size)
 {
-    struct text t = begin(out, size);
+    struct text t = text_begin(out, size);
 
     if (qp == NULL || qp->qp == NULL || qp->qp_cpu == NULL)
         return 0;

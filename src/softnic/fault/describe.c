@@ -2,31 +2,12 @@
 #include "softnic/fault/describe.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 
 #include "softnic/engine.h"
 #include "softnic/exec/doorbell.h"
 #include "softnic/exec/order.h"
 #include "softnic/exec/state.h"
-
-struct text {
-    char *out;
-    size_t size, used; /* used: also beyond size */
-};
-
-static void say(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void say(struct text *t, const char *format, ...)
-{
-    va_list args;
-    int n;
-
-    va_start(args, format);
-    n = vsnprintf(t->used < t->size ? t->out + t->used : NULL, t->used < t->size ? t->size - t->used : 0, format, args);
-    va_end(args);
-    t->used += n > 0 ? (size_t)n : 0;
-}
+#include "text/text.h"
 
 static const char *state_name(uint8_t state)
 {
@@ -209,13 +190,12 @@ static void describe_error(struct text *t, const struct sn_qp *qp)
 int sn_qp_describe(struct sn_nic *nic, uint32_t qpn, char *out, size_t size)
 {
     struct sn_qp *qp = sn_qp_find(nic, qpn);
-    struct text t = {.out = out, .size = size};
+    struct text t;
 
     if (qp == NULL)
         return -ENOENT;
     qp->port->now_valid = false;
-    if (size != 0)
-        out[0] = 0;
+    t = text_begin(out, size);
     say(&t, "QP 0x%06x on %s: state %s, peer's QP 0x%06x\n", qp->qpn, nic->name, state_name(qp->state),
         qp->params.remote_qpn);
     describe_error(&t, qp);
