@@ -111,14 +111,14 @@ int sv_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
 
     if (!sv_context_usable(ctx, "ibv_req_notify_cq"))
         return ENODEV;
+    /* With the lock: a turn that saw the word before sn_cq_look_arm would answer it with what the last event was about. */
+    sn_port_lock(ctx->port);
     uint32_t how = solicited_only && !any_is_due(cq, number) ? SN_CQ_ARM_SOLICITED : 0;
     __atomic_store_n(&cq->record[WORD_ARM], htobe32(number | how | ci), __ATOMIC_RELEASE);
-    if (!cq->completions.channel)
-        return 0;
-    sn_port_lock(ctx->port);
-    int rc = sn_cq_look_arm(ctx->nic, cq->cqn);
+    int rc = cq->completions.channel ? sn_cq_look_arm(ctx->nic, cq->cqn) : 0;
     sn_port_unlock(ctx->port);
-    sn_port_unattended(ctx->port);
+    if (cq->completions.channel)
+        sn_port_unattended(ctx->port);
     return -rc;
 }
 
