@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "rig.h"
 #include "softnic/wire/shm_internal.h"
@@ -16,12 +17,21 @@ struct peer {
     struct fuzz_world w;
     struct shm_wire shm;
     struct shm_endpoint endpoint;
-    struct shm_connection c;
-    uint8_t *region;
-    uint64_t tail, nonce; /* of what it writes */
+    struct shm_connection *c; /* the wire's: gone, its ring with it, once the wire has reaped it */
+    uint64_t tail, nonce;     /* of what it writes */
 };
 
 static struct peer peer;
+
+static bool connected(void)
+{
+    return peer.shm.connections != NULL;
+}
+
+static struct shm_region *ring(void)
+{
+    return (struct shm_region *)(void *)peer.c->map;
+}
 
 static int wire_send(struct sn_wire *wire, const struct sn_burst *b)
 {
@@ -29,10 +39,21 @@ static int wire_send(struct sn_wire *wire, const struct sn_burst *b)
     return shm_send(&peer.shm.wire, b);
 }
 
+/* As shm.c does it: who sends from within a delivery reaps nobody. */
 static int wire_poll(struct sn_wire *wire, unsigned budget)
 {
+    unsigned done = 0;
+
     (void)wire;
-    return peer.c.open && !peer.c.dead ? (int)shm_deliver(&peer.shm, &peer.c, budget) : 0;
+    if (!connected())
+        return 0;
+    peer.shm.delivering = true;
+    if (peer.c->open && !peer.c->dead)
+        done = shm_deliver(&peer.shm, peer.c, budget);
+    peer.shm.delivering = false;
+    if (peer.c->dead)
+        shm_peer_reap(&peer.shm);
+    return (int)done;
 }
 
 static bool wire_pending(struct sn_wire *wire)
@@ -50,34 +71,38 @@ static void wire_sleeping(struct sn_wire *wire, bool asleep)
 static const struct sn_wire_ops ops = {
     .name = "shm", .send = wire_send, .poll = wire_poll, .pending = wire_pending, .sleeping = wire_sleeping};
 
-/* A connection as an accepted one is after its hello. */
+/* A connection as an accepted one is after its hello. The wire will free it, and unmap its ring. */
 static void connect_again(void)
 {
+    size_t bytes = shm_region_bytes(RING);
+    struct shm_connection *c = calloc(1, sizeof(*c));
+    void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct shm_direction *own;
 
+    FUZZ_CHECK(c != NULL && map != MAP_FAILED, "no memory");
     peer.nonce += 0x1000000001ull;
-    memset(peer.region, 0, shm_region_bytes(RING));
-    memset(&peer.c, 0, sizeof(peer.c));
     peer.tail = 0;
-    peer.c.endpoint = &peer.endpoint;
-    peer.c.fd = -1;
-    peer.c.map = peer.region;
-    peer.c.map_bytes = shm_region_bytes(RING);
-    memcpy(peer.c.target, peer.endpoint.identity.gid[0], 16);
-    shm_rx_init(&peer.c.rx, peer.region, 0, RING, peer.nonce);
-    shm_tx_init(&peer.c.tx, peer.region, 1, RING, peer.nonce);
-    own = &((struct shm_region *)(void *)peer.region)->direction[0];
-    own->producer = (struct shm_identity){.slot = 0x99, .gid_count = 1};
-    memcpy(own->producer.gid[0], fuzz_attacker_gid, 16);
-    peer.c.open = true;
-    peer.shm.connections = &peer.c;
+    c->endpoint = &peer.endpoint;
+    c->fd = -1;
+    c->map = map;
+    c->map_bytes = bytes;
+    memcpy(c->target, peer.endpoint.identity.gid[0], 16);
+    shm_rx_init(&c->rx, map, 0, RING, peer.nonce);
+    shm_tx_init(&c->tx, map, 1, RING, peer.nonce);
+    c->peer = (struct shm_identity){.slot = 0x99, .gid_count = 1};
+    memcpy(c->peer.gid[0], fuzz_attacker_gid, 16);
+    own = &((struct shm_region *)map)->direction[0];
+    own->producer = c->peer;
+    c->open = true;
+    atomic_fetch_add(&shm_totals.connections, 1);
+    peer.c = peer.shm.connections = c;
     peer.shm.connection_count = 1;
     peer.shm.last = peer.shm.resume = NULL;
 }
 
 static void commit(const struct shm_header *h, uint64_t bytes, bool honest)
 {
-    uint8_t *data = peer.region + SHM_CONTROL_BYTES;
+    uint8_t *data = (uint8_t *)peer.c->map + SHM_CONTROL_BYTES;
     uint64_t at = peer.tail & (RING - 1);
 
     memcpy(data + at + 8, h, sizeof(*h));
@@ -124,27 +149,36 @@ static void record(struct fuzz_in *in)
         q->rcv_psn = (q->rcv_psn + h.npackets) & 0xffffff;
 }
 
+/* What it does to the memory that it shares with us, while it shares any. */
+static void step_ring(struct fuzz_in *in, uint8_t op)
+{
+    switch (op % 12) {
+    case 0: /* what it has read of ours */
+        atomic_store(&ring()->direction[1].head, op & 0x10 ? fuzz_u64(in) : peer.c->tx.tail);
+        break;
+    case 1:
+        atomic_store(&ring()->direction[op >> 7].asleep, fuzz_u8(in));
+        break;
+    case 2:
+        fuzz_bytes(in, &ring()->direction[0].producer, sizeof(struct shm_identity));
+        break;
+    case 3:
+        peer.tail = op & 0x10 ? peer.c->rx.head : fuzz_u32(in) & ~63u;
+        break;
+    case 4:
+        fuzz_bytes(in, (uint8_t *)peer.c->map + fuzz_u16(in) % shm_region_bytes(RING) / 2, 32);
+        break;
+    default:
+        record(in);
+        break;
+    }
+}
+
 static void step(struct fuzz_in *in)
 {
-    struct shm_region *region = (struct shm_region *)(void *)peer.region;
     uint8_t op = fuzz_u8(in);
 
     switch (op % 12) {
-    case 0: /* what it has read of ours */
-        atomic_store(&region->direction[1].head, op & 0x10 ? fuzz_u64(in) : peer.c.tx.tail);
-        break;
-    case 1:
-        atomic_store(&region->direction[op >> 7].asleep, fuzz_u8(in));
-        break;
-    case 2:
-        fuzz_bytes(in, &region->direction[0].producer, sizeof(struct shm_identity));
-        break;
-    case 3:
-        peer.tail = op & 0x10 ? peer.c.rx.head : fuzz_u32(in) & ~63u;
-        break;
-    case 4:
-        fuzz_bytes(in, peer.region + fuzz_u16(in) % shm_region_bytes(RING) / 2, 32);
-        break;
     case 5:
         fuzz_run(&peer.w, 1 + (op >> 4));
         break;
@@ -156,7 +190,7 @@ static void step(struct fuzz_in *in)
         sn_port_lock(peer.w.port);
         if (op & 0x80)
             fuzz_connect(&peer.w, &peer.w.qp[(op >> 4) % FUZZ_TARGETS]);
-        else if (peer.c.dead)
+        else if (!connected())
             connect_again();
         sn_port_unlock(peer.w.port);
         break;
@@ -164,9 +198,21 @@ static void step(struct fuzz_in *in)
         fuzz_post_recv(&peer.w, &peer.w.qp[(op >> 4) % FUZZ_TARGETS], fuzz_u8(in), fuzz_u16(in), peer.w.key[FUZZ_LANDING]);
         break;
     default:
-        record(in);
+        if (connected())
+            step_ring(in, op);
         break;
     }
+}
+
+/* Hung up: what is sent from now on reaches nobody. */
+static void hang_up(void)
+{
+    sn_port_lock(peer.w.port);
+    if (connected()) {
+        shm_peer_kill(&peer.shm, peer.c);
+        shm_peer_reap(&peer.shm);
+    }
+    sn_port_unlock(peer.w.port);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -177,23 +223,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     memset(&peer.shm, 0, sizeof(peer.shm));
     fuzz_world_open(&peer.w, fuzz_u8(&in));
-    if (peer.region == NULL)
-        peer.region = aligned_alloc(4096, shm_region_bytes(RING)); /* kept: its size never changes */
-    FUZZ_CHECK(peer.region != NULL, "no memory");
     peer.nonce = 0x1234567812345671ull;
     peer.endpoint = (struct shm_endpoint){.identity = {.slot = 1, .gid_count = 1}, .listener = {-1, -1, -1, -1}};
     memcpy(peer.endpoint.identity.gid[0], sn_nic_get_config(peer.w.nic[0])->gid[0], 16);
-    connect_again();
     peer.shm.ring_bytes = RING;
     peer.shm.wire = (struct sn_wire){&ops, peer.w.port};
+    connect_again();
     sn_port_lock(peer.w.port);
     sn_port_attach_wire(peer.w.port, &peer.shm.wire);
     sn_port_unlock(peer.w.port);
     while (in.left != 0)
         step(&in);
-    peer.c.open = false; /* hung up: what is sent from now on reaches nobody */
-    peer.shm.connections = NULL;
-    peer.shm.last = NULL;
+    hang_up();
     fuzz_world_close(&peer.w);
     return 0;
 }
