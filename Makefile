@@ -17,9 +17,13 @@ SANITIZERS = asan ubsan tsan
 SANITIZE_asan = address,undefined
 SANITIZE_ubsan = undefined
 SANITIZE_tsan = thread
+# What lives by threads, small enough to be built and run under ThreadSanitizer with every change.
+THREADED = verbs_thread_test verbs_event_test verbs_event_async_test verbs_object_test verbs_ext_window_test verbs_process_test \
+    softnic_thread_test softnic_shm_test softnic_event_test test_shm_ring test_shm_process test_shm_hostile \
+    wires_thread_test wires_share_test rdmacm_test dropin_dv
 
 .DEFAULT_GOAL := all
-.PHONY: fuzz all help deps demo test compat bench bench-scale bench-alternatives $(SANITIZERS) aarch64 install lint format clean distclean newcomer
+.PHONY: fuzz all help deps demo test compat bench bench-scale bench-alternatives $(SANITIZERS) tsan-threads aarch64 install lint format clean distclean newcomer
 
 all: ## build everything into build/
 	@scripts/install-deps.sh --check build
@@ -64,6 +68,14 @@ $(SANITIZERS): ## the test suite under AddressSanitizer, UBSan, ThreadSanitizer 
 	@$(CONFIGURE) build-$@ -DGDAKI_SANITIZE=$(SANITIZE_$@) -DGDAKI_CUDA=OFF $(CMAKE_FLAGS)
 	@$(BUILD_IN) build-$@
 	@$(RUN_TESTS) build-$@ $(TEST_ARGS)
+
+empty :=
+space := $(empty) $(empty)
+tsan-threads: ## the tests that live by threads, and no others, under ThreadSanitizer (build-tsan/)
+	@scripts/install-deps.sh build
+	@$(CONFIGURE) build-tsan -DGDAKI_SANITIZE=thread -DGDAKI_CUDA=OFF $(CMAKE_FLAGS)
+	@$(BUILD_IN) build-tsan $(THREADED)
+	@$(RUN_TESTS) build-tsan -R '^($(subst $(space),|,$(strip $(THREADED))))(_eth|_ib)?$$' $(TEST_ARGS)
 
 fuzz: ## libFuzzer on every fuzz target, FUZZ_SECONDS (10) each; FUZZ_TARGETS="wqe shm" for some of them
 	@scripts/install-deps.sh build fuzz
