@@ -158,7 +158,7 @@ __device__ static inline uint64_t post(const struct program &program, const stru
     }
 }
 
-__device__ static inline bool is_counted(uint8_t kind)
+__host__ __device__ static inline bool is_counted(uint8_t kind)
 {
     return kind == STEP_PUT_COUNTER || kind == STEP_PUT_SIGNAL_COUNTER;
 }
