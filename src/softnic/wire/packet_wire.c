@@ -416,9 +416,17 @@ static int poll_wire(struct sn_wire *wire, unsigned budget)
     return n;
 }
 
+/*
+ * Acknowledgements wait one turn for requests to go before them. Several requests take them along in their run: that is
+ * throughput. A lone request is what a peer waits for: it leaves at once, and they are made while the peer is at work.
+ */
 static void flush_wire(struct sn_wire *wire)
 {
     struct sn_packet_wire *w = own(wire);
+    if (w->acks && w->out_count - w->out_first == 1) {
+        sn_packet_flush(w);
+        w->acks_waited = true;
+    }
     if (w->acks && w->out_first == w->out_count && !w->acks_waited) {
         w->acks_waited = true;
         return;

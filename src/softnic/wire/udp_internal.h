@@ -24,6 +24,7 @@ struct udp_rx {
     uint16_t peer_port;
     unsigned heat;  /* polls for which it is still looked at each time */
     unsigned batch; /* messages that the next call asks for, 1 to UDP_MESSAGES */
+    unsigned full;  /* looks in a row that found the one message they asked for */
 };
 
 struct udp_tx {

@@ -7,7 +7,7 @@
 
 #include "softnic/wire/udp_internal.h"
 
-enum { HOT_POLLS = 1024, COLD_EVERY = 16 };
+enum { HOT_POLLS = 1024, COLD_EVERY = 16, FEW_IN_A_ROW = 8, LARGE = 2048 };
 
 struct arrival { /* what the control messages say */
     uint16_t segment;
@@ -98,12 +98,20 @@ static bool next_frame(struct udp_backend *u, struct sn_frame_in *in)
     return false;
 }
 
-/* The kernel looks once more for each message that there is room for: a lone one should not have to wait for that. */
-static void adapt(struct udp_rx *r, int got)
+/*
+ * The kernel looks once more for each message that there is room for: a lone one should not have to wait for that, nor the
+ * few in a row that a request, its acknowledgement and an answer are. A large one is one of many.
+ */
+static void adapt(struct udp_rx *r, int got, uint32_t bytes)
 {
-    if (got <= 0)
+    if (got <= 0) {
         r->batch = r->batch > 1 ? r->batch / 2 : 1;
-    else if ((unsigned)got == r->batch && r->batch < UDP_MESSAGES)
+        r->full = 0;
+        return;
+    }
+    if (r->batch == 1 && bytes < LARGE && ++r->full <= FEW_IN_A_ROW)
+        return;
+    if ((unsigned)got == r->batch && r->batch < UDP_MESSAGES)
         r->batch *= 2;
 }
 
@@ -135,7 +143,7 @@ static bool fetch(struct udp_backend *u, struct udp_rx *r)
     }
     int n = receive(r->fd, u->got, r->batch);
     u->used = n > 0 ? (unsigned)n : 1; /* the first may have been touched before an error */
-    adapt(r, n);
+    adapt(r, n, n > 0 ? u->got[0].msg_len : 0);
     if (n <= 0)
         return false;
     r->heat = HOT_POLLS;
