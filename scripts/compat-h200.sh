@@ -7,7 +7,7 @@
 #     scripts/compat-h200.sh steps                              lists the steps
 # stage needs nvcc, NCCL's headers and library (NCCL_HOME, or where the compiler looks), and NVSHMEM's (NVSHMEM_HOME). Programs
 # for several versions of the libraries stand side by side in one DEST, each under its SET (a word; "default").
-# run looks for the libraries in NCCL_LIB and NVSHMEM_LIB, then in the loader's path, then in Python's packages. Options:
+# run looks for the libraries in NCCL_LIB and NVSHMEM_LIB, then in Python's packages, then in the loader's path. Options:
 #     --set SET     the programs of SET         --one-gpu    both ranks on the first GPU (default: one each, where there are two)
 #     --new         the steps of newer libraries (NCCL 2.30 and NVSHMEM 3.7 or later), too
 #     --figures     latencies and bandwidths, too (the default with two GPUs)
@@ -17,7 +17,7 @@ set -u
 source_folder=$(cd "$(dirname "$0")/.." && pwd -P)
 steps="nccl-ib nccl-ib-gpudirect nccl-gin-proxy nccl-gin-gdaki nvshmem-ibrc nvshmem-ibgda-host nvshmem-ibgda-gpu-doorbell nvshmem-ibgda-gpu-queues nccl-gin-gdaki-gpu-doorbell"
 new_steps="nvshmem-gpunetio-cpu nvshmem-gpunetio-gdaki-cpu nvshmem-gpunetio-gdaki-gpu"
-figure_steps="figures-nccl-ib figures-nccl-ib-gpudirect figures-nccl-socket figures-nccl-shm figures-nccl-p2p figures-gin-proxy figures-gin-gdaki figures-gin-gdaki-gpu-doorbell figures-nvshmem-ibrc figures-nvshmem-ibgda-host figures-nvshmem-ibgda-gpu-doorbell figures-nvshmem-ibgda-gpu-queues"
+figure_steps="figures-nccl-ib figures-nccl-ib-gpudirect figures-nccl-socket figures-nccl-shm figures-nccl-p2p figures-nvshmem-p2p figures-gin-proxy figures-gin-gdaki figures-gin-gdaki-gpu-doorbell figures-nvshmem-ibrc figures-nvshmem-ibgda-host figures-nvshmem-ibgda-gpu-doorbell figures-nvshmem-ibgda-gpu-queues"
 new_figure_steps="figures-nvshmem-gpunetio-cpu figures-nvshmem-gpunetio-gdaki-cpu figures-nvshmem-gpunetio-gdaki-gpu"
 
 stage() { # BUILD DEST [SET]
@@ -47,13 +47,16 @@ find_library() {
         echo "$given"
         return
     fi
-    path=$(ldconfig -p 2>/dev/null | awk -v name="$name" '$1 == name { print $NF; exit }')
+    path=$(find /usr/local /usr/lib /opt -path "*/site-packages/nvidia/*/$name" 2>/dev/null | head -n 1)
+    [ -n "$path" ] || path=$(ldconfig -p 2>/dev/null | awk -v name="$name" '$1 == name { print $NF; exit }')
     [ -n "$path" ] || path=$(find /usr/local /usr/lib /opt -name "$name" 2>/dev/null | head -n 1)
     [ -z "$path" ] || dirname "$path"
 }
 
 dest='' out='' limit=${GDAKI_COMPAT_SECONDS:-90} failed=0 libraries='' set=default softnic_options='' on_softnic=yes
-gpus='' nccl_lib='' nvshmem_lib=''
+gpus='' nccl_lib='' nvshmem_lib='' pids=()
+# Ranks that outlived an interrupted run would take turns with the next one on their GPU.
+trap 'kill "${pids[@]}" 2>/dev/null; sleep 1; kill -KILL "${pids[@]}" 2>/dev/null; exit 130' INT TERM
 
 # what_stopped STEP: our own verdict, else the library's last warning, else the last line
 what_stopped() {
@@ -80,9 +83,9 @@ END
 
 # two NAME PROGRAM MODE VARIABLE=VALUE...: both ranks under `softnic run`, ended after the limit
 two() {
-    local name=$1 program=$2 mode=$3 begun rank status=0 pids=() pid id verdict counts reason under
+    local name=$1 program=$2 mode=$3 begun rank status=0 pid id verdict counts reason under
     shift 3
-    begun=$(date +%s)
+    begun=$(date +%s) pids=()
     id=$out/$name.id
     rm -f "$id" "$id.new"
     for rank in 0 1; do
@@ -99,6 +102,7 @@ two() {
     for pid in "${pids[@]}"; do
         wait "$pid" || status=$?
     done
+    pids=()
     rm -f "$id"
     counts=$(sed -n 's/^rank [01]: .*_test: //p' "$out/$name".?.log | tr '\n' ';' | sed 's/;$//; s/;/; /')
     if [ "$status" = 0 ] && [ "$(grep -c 'steps passed, 0 failed' "$out/$name".0.log "$out/$name".1.log | grep -c ':1$')" = 2 ]; then
@@ -139,6 +143,7 @@ transport() {
     nccl-shm) on_softnic=no two "$name" "$program" "$mode" "${nccl_common[@]}" NCCL_GIN_ENABLE=0 NCCL_HOSTID=host NCCL_IB_DISABLE=1 \
         NCCL_P2P_DISABLE=1 ;;
     nccl-p2p) on_softnic=no two "$name" "$program" "$mode" "${nccl_common[@]}" NCCL_GIN_ENABLE=0 NCCL_HOSTID=host NCCL_IB_DISABLE=1 ;;
+    nvshmem-p2p) on_softnic=no two "$name" "$program" "$mode" "${nvshmem[@]}" NVSHMEM_DISABLE_P2P=0 NVSHMEM_REMOTE_TRANSPORT=none ;;
     nccl-gin-proxy | gin-proxy) softnic_options=$peermem two "$name" "$program" "$mode" "${nccl[@]}" NCCL_GIN_TYPE=2 ;;
     # The register is plain memory: the library rings from its progress thread (handler 1).
     nccl-gin-gdaki | gin-gdaki) softnic_options=$peermem two "$name" "$program" "$mode" "${nccl[@]}" "${gin[@]}" \

@@ -59,6 +59,7 @@ static void versions(void **state)
         {"ibv_create_comp_channel", "IBVERBS_1.0"}, {"ibv_reg_mr_iova2", "IBVERBS_1.8"},
         {"ibv_reg_dmabuf_mr", "IBVERBS_1.12"}, {"ibv_query_ece", "IBVERBS_1.10"},
         {"_ibv_query_gid_ex", "IBVERBS_1.11"}, {"ibv_qp_to_qp_ex", "IBVERBS_1.6"},
+        {"ibv_query_port_speed", "IBVERBS_1.16"},
         {"ibv_query_gid_type", "IBVERBS_PRIVATE_34"}, {"ibv_query_gid_type", "IBVERBS_PRIVATE_59"},
         {"ibv_query_gid_type", "IBVERBS_PRIVATE_64"},
     };
@@ -145,6 +146,24 @@ static void short_port_attr(void **state)
     const uint8_t *rest = (const uint8_t *)&attr + offsetof(struct ibv_port_attr, flags) + sizeof(attr.flags);
     while (rest < (const uint8_t *)(&attr + 1))
         assert_int_equal(*rest++, 0xa5);
+    assert_int_equal(GET(verbs, ibv_close_device)(context), 0);
+}
+
+/* Newer than the packaged headers; NCCL 2.30 asks it and warns where it fails. */
+static void port_speed(void **state)
+{
+    (void)state;
+    struct ibv_context *context = open_first();
+    int (*query)(struct ibv_context *, uint32_t, uint64_t *) =
+        (int (*)(struct ibv_context *, uint32_t, uint64_t *))dlvsym(verbs, "ibv_query_port_speed", "IBVERBS_1.16");
+    uint64_t speed = 7;
+    assert_non_null(query);
+    assert_int_equal(query(context, 1, &speed), 0);
+    assert_int_equal(speed, 1000); /* 4 lanes of 25 Gbit/s, in units of 100 Mbit/s */
+    speed = 7;
+    assert_int_equal(query(context, 2, &speed), EINVAL);
+    assert_int_equal(query(context, 1, NULL), EINVAL);
+    assert_int_equal(speed, 7);
     assert_int_equal(GET(verbs, ibv_close_device)(context), 0);
 }
 
@@ -255,7 +274,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(versions),        cmocka_unit_test(one_state_and_it_stays), cmocka_unit_test(context_layout),
-        cmocka_unit_test(short_port_attr), cmocka_unit_test(refusals),               cmocka_unit_test(same_numbers),
+        cmocka_unit_test(short_port_attr),
+        cmocka_unit_test(port_speed), cmocka_unit_test(refusals),               cmocka_unit_test(same_numbers),
         cmocka_unit_test(same_names),      cmocka_unit_test(same_kernel_structures),
     };
     setenv("SOFTNIC_LOG", "off", 1);

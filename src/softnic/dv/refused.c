@@ -168,7 +168,6 @@ PROBE(ibv_query_ece, no_ece)
 PROBE(ibv_set_ece, no_ece)
 
 static const char not_modelled[] = "not modelled";
-PROBE(ibv_query_port_speed, not_modelled)
 CODE(mlx5dv_dci_stream_id_reset, not_modelled)
 CODE(mlx5dv_devx_cq_modify, not_modelled)
 CODE(mlx5dv_devx_srq_modify, not_modelled)

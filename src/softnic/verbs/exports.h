@@ -43,6 +43,8 @@
 SOFTNIC_VERBS(SOFTNIC_ONE_VERB)
 SOFTNIC_DATA_VERBS(SOFTNIC_ONE_VERB)
 SOFTNIC_EVENT_VERBS(SOFTNIC_ONE_VERB)
+/* Newer than the packaged headers (IBVERBS_1.16); in units of 100 Mb/s. */
+extern int softnic_ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *port_speed);
 #pragma GCC visibility pop
 
 #endif

@@ -107,6 +107,9 @@ static void port_attr_now(struct sv_context *ctx, struct ibv_port_attr *a)
     a->phys_state = 2; /* polling */
 }
 
+/* The nominal link: 4 lanes of 25 Gbit/s (here in units of 100 Mbit/s), for clients that rank ports; nothing is throttled. */
+enum { LANES = 4, LANE_SPEED = 250, WIDTH_4X = 2, SPEED_25_GBIT = 32 };
+
 static int check_port(const char *what, uint32_t port)
 {
     return port == 1 ? 0 : sv_refuse(EINVAL, "%s: port_num = %u, the device has port 1", what, port);
@@ -124,8 +127,8 @@ void sv_port_attr(const struct sv_device *d, struct ibv_port_attr *a)
     a->lid = d->identity.lid;
     a->sm_lid = d->link == SN_LINK_INFINIBAND ? 1 : 0;
     a->max_vl_num = 1;
-    a->active_width = 2;  /* 4x */
-    a->active_speed = 32; /* 25 Gbit/s a lane: a nominal figure for clients that rank ports; nothing is throttled */
+    a->active_width = WIDTH_4X;
+    a->active_speed = SPEED_25_GBIT;
     a->phys_state = 5;    /* link up */
     a->link_layer = d->link == SN_LINK_ETHERNET ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND;
 }
@@ -155,6 +158,21 @@ int sv_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port
     port_attr_now(ctx, &a);
     memset(attr, 0, attr_size);
     memcpy(attr, &a, attr_size < sizeof(a) ? attr_size : sizeof(a));
+    return 0;
+}
+
+/* The bandwidth that active_width and active_speed name, in units of 100 Mb/s; a port that is down has none. */
+int softnic_ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *port_speed)
+{
+    static const char what[] = "ibv_query_port_speed";
+    struct sv_context *ctx = sv_context_check(context, what);
+    if (!ctx)
+        return errno;
+    if (!port_speed || check_port(what, port_num))
+        return EINVAL;
+    struct ibv_port_attr a;
+    port_attr_now(ctx, &a);
+    *port_speed = a.state == IBV_PORT_ACTIVE ? LANES * LANE_SPEED : 0;
     return 0;
 }
 
