@@ -18,6 +18,7 @@ import time
 
 GDAKI, OUT = sys.argv[1], sys.argv[2]
 ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 5
+FABRIC_PUT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(GDAKI))), "tests/alternatives/fabric_put")
 CPUS = sorted(os.sched_getaffinity(0))
 CLIENT, SERVER = CPUS[0], CPUS[min(1, len(CPUS) - 1)]
 values = {}
@@ -93,6 +94,19 @@ def libfabric(name, provider, size, count, what):
     note(name, what([float(rows[-1][5]), float(rows[-1][6])]))  # MB/s, microseconds one way
 
 
+def fabric(name, size, window, what, *options):
+    """RMA writes of libfabric's shm provider: one buffer, `window` writes a wait, both ends spinning."""
+    if not os.access(FABRIC_PUT, os.X_OK):
+        troubles[name] = f"{FABRIC_PUT} is not there: install libfabric-dev, configure and build again"
+        return
+    run = subprocess.run([FABRIC_PUT, "--provider", "shm", "--size", str(size), "--window", str(window), "--cpus",
+                          f"{CLIENT},{SERVER}", *options], capture_output=True, text=True, timeout=60)
+    if run.returncode != 0:
+        troubles[name] = (run.stderr.strip() or run.stdout.strip())[-200:]
+        return
+    note(name, what(json.loads(run.stdout)))
+
+
 def sockperf(name):
     text = pair(["sockperf", "server", "--nonblocked", "-i", "127.0.0.1", "-p", "11199"],
                 ["sockperf", "ping-pong", "--nonblocked", "-i", "127.0.0.1", "-p", "11199", "-m", "16", "-t", "1"])
@@ -110,11 +124,12 @@ def one_round():
     one = ("--threads", "1", "--sharing", "exclusive")
     gdaki("shm put 64K", bandwidth, "put-bw", "-s", "64K", "--span", "64K", "-D", "0.5", *one, "--window", "32")
     ucx("UCX shm put 64K", "ucp_put_bw", 65536, 30000, "posix,cma,self", lambda r: r[5] * 1.048576e-3)
-    libfabric("libfabric shm 64K", "shm", 65536, 5000, lambda r: r[0] / 1e3)
+    fabric("libfabric shm 64K", 65536, 32, bandwidth)
     gdaki("shm put 8", p50, "put-lat", "-s", "8", "-n", "50000")
     ucx("UCX shm put 8", "ucp_put_lat", 8, 200000, "posix,cma,self", lambda r: r[1])
-    libfabric("libfabric shm 8", "shm", 8, 20000, lambda r: r[1])
+    fabric("libfabric shm 8", 8, 1, lambda row: row["batch_p50_us"], "--delivery")
     gdaki("shm rate 8", rate, "put-bw", "-s", "8", "-D", "0.5", *one, "--window", "256")
+    fabric("libfabric shm rate 8", 8, 256, rate)
     ucx("UCX shm rate 8", "ucp_put_bw", 8, 1000000, "posix,cma,self", lambda r: r[7] / 1e6)
     gdaki("udp put 64K", bandwidth, "put-bw", "-s", "64K", "--span", "64K", "-D", "0.5", "--mtu", "4096", wire="udp")
     ucx("UCX tcp put 64K", "ucp_put_bw", 65536, 5000, "tcp", lambda r: r[5] * 1.048576e-3)
@@ -133,6 +148,7 @@ COMPARISONS = (  # what, unit, ours, theirs, ratio that is the goal (None: none 
     ("8 B, call to completion", "us", "shm put 8", "round trip", 4.0, True),
     ("8 B latency, shared memory", "us", "shm put 8", "UCX shm put 8", None, True),
     ("8 B latency, shared memory", "us", "shm put 8", "libfabric shm 8", None, True),
+    ("8 B rate, shared memory", "M/s", "shm rate 8", "libfabric shm rate 8", None, False),
     ("8 B rate, shared memory", "M/s", "shm rate 8", "UCX shm rate 8", None, False),
     ("64 KiB, sockets", "GB/s", "udp put 64K", "UCX tcp put 64K", None, False),
     ("64 KiB, sockets", "GB/s", "udp put 64K", "libfabric tcp 64K", None, False),

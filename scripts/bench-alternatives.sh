@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# softnic's wires beside ucx_perftest, fi_pingpong and sockperf, interleaved in one run on the same two CPUs.
+# softnic's wires beside ucx_perftest, libfabric and sockperf, interleaved in one run on the same two CPUs.
 #     scripts/bench-alternatives.sh BUILD_FOLDER [ROUNDS]
 # Results: alternatives.txt, .json, .svg and .png in BUILD_FOLDER/bench. Nothing here decides anything.
 set -eu

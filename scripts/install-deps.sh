@@ -14,7 +14,7 @@ packages_of() {
     bench) # the summary of make bench
         echo python3 ;;
     alternatives) # what softnic is compared with
-        echo ucx-utils libfabric-bin sockperf ;;
+        echo ucx-utils libfabric-bin libfabric-dev sockperf ;;
     aarch64) # cross-build, and the emulator that runs the tests
         echo gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user-static ;;
     clang) # second compiler for headers and kernels
