@@ -72,7 +72,7 @@ int sv_config_read(struct sv_config *out)
     struct sv_config c = {0};
     uint64_t devices, ring, fault_seed;
     const char *names = value_of(NAMES);
-    bool eth, unused;
+    bool eth = true, unused; /* -O3 does not see that read_choice sets it */
     int rc, level = sv_log_level(value_of(LOG));
     if (level < 0)
         return -sv_refuse(EINVAL, "SOFTNIC_LOG=%s: expected off, error, warn, info or debug", value_of(LOG));
