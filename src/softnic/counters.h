@@ -31,6 +31,7 @@
     X(local_ack_timeout_err)       /* requester: timeouts */                                                           \
     X(implied_nak_seq_err)         /* requester: an answer beyond one that is due */                                   \
     X(rx_reserved_syndrome)        /* ours, requester: answers with a reserved AETH syndrome, dropped */               \
+    X(peer_starved)                /* ours, requester: timeouts not counted: the peer's process had no processor */    \
     X(retransmissions)             /* ours, requester: times it went back */                                           \
     X(req_cqe_error)                                                                                                   \
     X(req_cqe_flush_error)                                                                                             \

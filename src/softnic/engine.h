@@ -294,6 +294,10 @@ struct sn_qp {
     struct sn_cq *waits_on;
     struct sn_timer timer;   /* acknowledgement timeout, or RNR wait; before RTS: a doorbell that came early */
     uint32_t timer_una;      /* una when the timer was armed: the deadline moves lazily */
+    uint32_t timer_turns;    /* of the peer's process then */
+    bool timer_turns_known;
+    uint16_t timer_looks;    /* times that it fired while answers lay on the wire */
+    uint64_t starved_since;  /* ns; 0: the peer is not known to be without a processor */
     struct sn_rx_burst *rx_first, **rx_last; /* the first waits for a copy, the others for it */
     uint32_t rx_count;
     uint32_t rx_bytes;       /* of payload kept with them */

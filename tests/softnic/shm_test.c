@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two ports of one process over the shared-memory wire, driven by hand: bursts that are longer than the ring and are
- * refused on their way, and datagrams.
+ * refused on their way, datagrams, and a peer that gets no processor.
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "datagram.h"
 #include "harness.h"
+#include "softnic/fault/describe.h"
 #include "softnic/wire/shm.h"
+#include "softnic/wire/shm_process.h"
 
 enum { RING = 65536, LENGTH = 1 << 20 };
 
@@ -21,10 +26,21 @@ struct side {
     struct end e;
 };
 
+/* What is said of the other side's process, and how often somebody asked. */
+static bool wants_cpu;
+static unsigned asked;
+
+static bool says(int pid)
+{
+    assert_int_equal(pid, getpid()); /* both sides are of this process */
+    asked++;
+    return wants_cpu;
+}
+
 /* World without NICs of the harness's numbers: the wire gives the slot. */
 static void side_open(struct side *s, struct options *o, uint8_t host)
 {
-    struct sn_shm_config config = {.ring_bytes = RING, .passive = true};
+    struct sn_shm_config config = {.ring_bytes = RING, .passive = true, .wants_cpu = says};
     uint8_t gid[1][16] = {{0xfd, 0x77, [14] = host}}, slot;
 
     gid[0][8] = (uint8_t)(getpid() >> 8);
@@ -166,6 +182,204 @@ static void test_datagram(void **state)
     side_close(&b);
 }
 
+/* ---- a peer without a processor -------------------------------------------------------------------------------------- */
+
+enum { TIMEOUT_CODE = 8, TIMEOUT_US = 1049 }; /* 4.096 us << 8 */
+
+/* Turns of one side alone. */
+static void alone(struct side *s, uint64_t us)
+{
+    for (uint64_t passed = 0; passed < us; passed += 100) {
+        s->w.now += 100000;
+        sn_port_run(s->w.port);
+    }
+}
+
+static struct sn_counters counters_of(struct side *s)
+{
+    struct sn_counters c;
+
+    sn_nic_get_counters(s->e.nic, &c);
+    return c;
+}
+
+/* Two sides with a connection; then a WRITE that only `a` works on. */
+static void open_and_write(struct side *a, struct side *b, struct wr *wr)
+{
+    struct options o = defaults;
+
+    o.retry = 2;
+    o.ack_timeout = TIMEOUT_CODE;
+    asked = 0;
+    wants_cpu = true;
+    side_open(a, &o, 1);
+    side_open(b, &o, 2);
+    ends_connect(&a->e, &b->e);
+    fill(a->e.mem, 4096, 3);
+    *wr = wr_write(&a->e, &b->e, 0, 0, 4096);
+    post(&a->e, wr);
+    assert_int_equal(cqe_opcode(wait_cqe(a, b, a, false, 1000)), SN_CQE_REQ);
+    assert_int_equal(counters_of(a).peer_starved, 0);
+    assert_int_equal(asked, 0); /* /proc is for timeouts alone */
+    memset(b->e.mem, 0, 4096);
+    post(&a->e, wr);
+}
+
+static void expect_retry_exceeded(struct side *a)
+{
+    const struct sn_cqe64 *c = next_cqe(&a->e);
+
+    assert_non_null(c);
+    assert_int_equal(cqe_opcode(c), SN_CQE_REQ_ERR);
+    assert_int_equal(cqe_syndrome(c), SN_SYND_RETRY_EXCEEDED);
+}
+
+/* Many more timeouts than there are retries: none is counted, nothing is sent again, and at the end the WRITE is done. */
+static void test_starved_peer(void **state)
+{
+    struct side a, b;
+    struct wr wr;
+    char text[2048];
+    (void)state;
+
+    open_and_write(&a, &b, &wr);
+    alone(&a, 100 * TIMEOUT_US);
+    assert_null(next_cqe(&a.e));
+    assert_true(counters_of(&a).peer_starved >= 40);
+    assert_int_equal(counters_of(&a).local_ack_timeout_err, counters_of(&a).peer_starved);
+    assert_int_equal(counters_of(&a).retransmissions, 0);
+    sn_port_lock(a.w.port);
+    assert_true(sn_qp_describe(a.e.nic, a.e.qpn, text, sizeof(text)) > 0);
+    sn_port_unlock(a.w.port);
+    assert_non_null(strstr(text, "gets no processor"));
+    assert_int_equal(cqe_opcode(wait_cqe(&a, &b, &a, false, 1000)), SN_CQE_REQ);
+    assert_memory_equal(b.e.mem, a.e.mem, 4096);
+    assert_int_equal(counters_of(&b).duplicate_request, 0);
+    side_close(&a);
+    side_close(&b);
+}
+
+/* Stopped, dead, or all asleep: the same silence counts. */
+static void test_silent_peer(void **state)
+{
+    struct side a, b;
+    struct wr wr;
+    (void)state;
+
+    open_and_write(&a, &b, &wr);
+    wants_cpu = false;
+    alone(&a, 8 * TIMEOUT_US);
+    expect_retry_exceeded(&a);
+    assert_int_equal(counters_of(&a).peer_starved, 0);
+    assert_int_equal(asked, 3); /* once a timeout: two retries, and the last */
+    side_close(&a);
+    side_close(&b);
+}
+
+/* The patience has an end. */
+static void test_starved_for_ever(void **state)
+{
+    struct side a, b;
+    struct wr wr;
+    (void)state;
+
+    open_and_write(&a, &b, &wr);
+    alone(&a, 9900000);
+    assert_null(next_cqe(&a.e));
+    alone(&a, 200000);
+    expect_retry_exceeded(&a);
+    side_close(&a);
+    side_close(&b);
+}
+
+/* A peer that looks and does not answer is not starved. */
+static void test_looks_and_is_silent(void **state)
+{
+    struct side a, b;
+    struct wr wr;
+    (void)state;
+
+    open_and_write(&a, &b, &wr);
+    sn_port_lock(b.w.port);
+    assert_int_equal(sn_qp_modify(b.e.nic, b.e.qpn, SN_QP_ERR, NULL, 0), 0);
+    sn_port_unlock(b.w.port);
+    for (int i = 0; i < 80; i++) {
+        alone(&a, 100);
+        sn_port_run(b.w.port);
+    }
+    expect_retry_exceeded(&a);
+    assert_int_equal(counters_of(&a).peer_starved, 0);
+    side_close(&a);
+    side_close(&b);
+}
+
+/*
+ * It is the requester that had no processor: when its clock is looked at again, after many timeouts' time and in a turn that
+ * puts the wire off for a doorbell, the acknowledgement lies on the wire. It counts, not the time.
+ */
+static void test_own_starvation(void **state)
+{
+    struct side a, b;
+    struct wr wr;
+    unsigned done = 0;
+    (void)state;
+
+    open_and_write(&a, &b, &wr);
+    wants_cpu = false;
+    for (int i = 0; i < 64; i++) {
+        sn_port_run(a.w.port); /* sends, and arms the timer */
+        sn_port_run(a.w.port);
+        for (int k = 0; k < 4; k++)
+            sn_port_run(b.w.port); /* answers */
+        a.w.now += 1000ull * TIMEOUT_US * 1000;
+        post(&a.e, &wr);
+        sn_port_run(a.w.port);
+        for (const struct sn_cqe64 *c; (c = next_cqe(&a.e)) != NULL; done++)
+            assert_int_equal(cqe_opcode(c), SN_CQE_REQ);
+    }
+    for (; done < 65; done++)
+        assert_int_equal(cqe_opcode(wait_cqe(&a, &b, &a, false, 0)), SN_CQE_REQ);
+    assert_int_equal(counters_of(&a).local_ack_timeout_err, 0);
+    side_close(&a);
+    side_close(&b);
+}
+
+static void let_it_look_again(void)
+{
+    const struct timespec moment = {.tv_nsec = 15000000}; /* /proc is read every 10 ms at most */
+
+    nanosleep(&moment, NULL);
+}
+
+/* What /proc says: of a process that runs, that sleeps, that is stopped, and that is gone. */
+static void test_process_states(void **state)
+{
+    siginfo_t info;
+    int status;
+    (void)state;
+
+    assert_true(sn_process_wants_cpu(getpid())); /* it is running right now */
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;)
+            pause();
+    }
+    for (int i = 0; i < 10000 && sn_process_wants_cpu(child); i++)
+        let_it_look_again();
+    assert_false(sn_process_wants_cpu(child)); /* asleep */
+    assert_int_equal(kill(child, SIGSTOP), 0);
+    assert_int_equal(waitpid(child, &status, WUNTRACED), child);
+    assert_false(sn_process_wants_cpu(child));
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+    assert_false(sn_process_wants_cpu(child)); /* a zombie */
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_false(sn_process_wants_cpu(child));
+    assert_false(sn_process_wants_cpu(0)); /* a peer in another namespace of process ids */
+}
+
 /* ---- payload by reference ------------------------------------------------------------------------------------------ */
 
 enum { FILE_BYTES = 1 << 21 };
@@ -225,13 +439,6 @@ static uint64_t write_from(struct side *a, struct side *b, const uint8_t *from, 
     return by_reference() - before;
 }
 
-static void let_it_look_again(void)
-{
-    const struct timespec moment = {.tv_nsec = 15000000}; /* /proc is read every 10 ms at most */
-
-    nanosleep(&moment, NULL);
-}
-
 /*
  * Memory files that cannot shrink are shown to the peer, others are not, and both arrive. After a key has gone, another file
  * may lie at the same address: its bytes arrive, not those of the first one.
@@ -288,7 +495,12 @@ static void test_by_reference(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused_on_its_way), cmocka_unit_test(test_datagram),
-                                       cmocka_unit_test(test_by_reference)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refused_on_its_way),  cmocka_unit_test(test_datagram),
+        cmocka_unit_test(test_starved_peer),        cmocka_unit_test(test_silent_peer),
+        cmocka_unit_test(test_starved_for_ever),    cmocka_unit_test(test_looks_and_is_silent),
+        cmocka_unit_test(test_own_starvation),      cmocka_unit_test(test_process_states),
+        cmocka_unit_test(test_by_reference),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -138,6 +138,11 @@ static void describe_oldest(struct text *t, struct sn_qp *qp)
         return;
     if (qp->rx_first != NULL)
         say(t, "waits for: the copy engine, which places what has arrived\n");
+    else if (us >= 0 && qp->starved_since != 0)
+        say(t, "waits for: an acknowledgement of PSN %u; the peer's process has not looked at the wire for %.0f ms more than one "
+               "timeout, though a thread of it could run: it gets no processor. Timeouts are not counted, for 10 s at most; "
+               "%u retries left\n",
+            qp->tx.una, (double)(sn_port_now(qp->port) - qp->starved_since) / 1e6, qp->tx.retries);
     else if (us >= 0)
         say(t, "waits for: an acknowledgement of PSN %u; asks again in %.0f us, %u retries left\n", qp->tx.una, us,
             qp->tx.retries);

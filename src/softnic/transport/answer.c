@@ -19,6 +19,7 @@ void sn_rc_progress(struct sn_qp *qp, uint32_t una)
 {
     qp->tx.una = una;
     qp->tx.gap = false;
+    qp->starved_since = 0;
     qp->tx.retries = qp->params.retry_count;
     qp->tx.rnr_retries = qp->params.rnr_retry;
 }

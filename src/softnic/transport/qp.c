@@ -408,6 +408,7 @@ static void to_rts(struct sn_qp *qp)
     tx->psn = tx->una = tx->high = qp->params.snd_psn;
     tx->retries = qp->params.retry_count;
     tx->rnr_retries = qp->params.rnr_retry;
+    qp->starved_since = 0;
     qp->read_limit = 1u << qp->params.log_sra_max;
     qp->sq.doorbell = true; /* the record counts from here, and a doorbell may have come early */
     sn_qp_activate(qp);

@@ -2,6 +2,10 @@
 /* Go-back-N, timeouts and receiver-not-ready waits (IBTA vol. 1, 9.7.5.2.8, 9.9.2). */
 #include "softnic/engine.h"
 #include "softnic/exec/state.h"
+#include "softnic/wire/wire.h"
+
+#define STARVED_NS 10000000000ull /* how long a peer may be without a processor until timeouts count */
+enum { LOOKS = 256 /* times that a timer waits for the turn that takes answers off the wire: 64 of them each */ };
 
 /* Sends again from `psn` on: the entry that holds it and all behind it. */
 void sn_rc_go_back(struct sn_qp *qp, uint32_t psn)
@@ -80,6 +84,15 @@ static bool outstanding(struct sn_qp *qp)
     return qp->tx.una != sn_tx_limit(qp) || qp->tx.reads != 0;
 }
 
+/* False: the peer is in this process, or nothing is known of its process. */
+static bool peer_turns(struct sn_qp *qp, uint32_t *turns)
+{
+    struct sn_wire *wire = qp->port->wire;
+
+    return qp->peer == NULL && wire != NULL && wire->ops->peer_turns != NULL &&
+           wire->ops->peer_turns(wire, &qp->header, turns);
+}
+
 /*
  * The timer is left alone while acknowledgements come: when it fires and una has moved since, it starts anew. So a loss
  * is noticed after one to two timeouts (9.9.2.1.1 allows up to four).
@@ -94,7 +107,47 @@ void sn_rc_arm(struct sn_qp *qp)
     if (timeout == 0)
         return;
     qp->timer_una = qp->tx.una;
+    qp->timer_looks = 0;
+    qp->timer_turns_known = peer_turns(qp, &qp->timer_turns);
     sn_timer_arm(&qp->port->wheel, &qp->timer, sn_port_now(qp->port) + timeout);
+}
+
+/*
+ * We may have been without a processor ourselves, between the look at the wire and the look at the clock or all the while:
+ * what has come meanwhile is taken first. True: the timer fires again after the next turn.
+ */
+static bool answers_wait(struct sn_qp *qp)
+{
+    struct sn_wire *wire = qp->port->wire;
+
+    if (wire == NULL || wire->ops->pending == NULL || qp->timer_looks >= LOOKS || !wire->ops->pending(wire))
+        return false;
+    qp->timer_looks++;
+    sn_timer_arm(&qp->port->wheel, &qp->timer, sn_port_now(qp->port) + SN_WHEEL_NS);
+    return true;
+}
+
+/*
+ * A NIC does not wait for a processor, a program in its place may: on this host, and with more to do than it has processors,
+ * for longer than all retries take. Such a timeout is not counted: the peer's process has not looked at the wire since the
+ * timer was armed, and would if it could. Nothing is sent again, since what was sent still lies there.
+ */
+static bool peer_starves(struct sn_qp *qp)
+{
+    uint64_t now = sn_port_now(qp->port);
+    uint32_t turns;
+
+    if (!qp->timer_turns_known || !peer_turns(qp, &turns) || turns != qp->timer_turns) {
+        qp->starved_since = 0;
+        return false;
+    }
+    if ((qp->starved_since != 0 && now - qp->starved_since >= STARVED_NS) ||
+        !qp->port->wire->ops->peer_wants_cpu(qp->port->wire, &qp->header))
+        return false;
+    if (qp->starved_since == 0)
+        qp->starved_since = now == 0 ? 1 : now;
+    qp->nic->counters.peer_starved++;
+    return true;
 }
 
 void sn_rc_timer(struct sn_timer *timer)
@@ -115,9 +168,13 @@ void sn_rc_timer(struct sn_timer *timer)
         return;
     /* A burst behind the copy engine is not lost. */
     if (qp->timer_una == qp->tx.una && qp->rx_first == NULL) {
+        if (answers_wait(qp))
+            return;
         qp->nic->counters.local_ack_timeout_err++;
-        qp->tx.gap = false;
-        sn_rc_retry(qp);
+        if (!peer_starves(qp)) {
+            qp->tx.gap = false;
+            sn_rc_retry(qp);
+        }
     }
     if (sn_state_drains(qp->state))
         sn_rc_arm(qp);

@@ -7,10 +7,12 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "softnic/port/thread.h"
 #include "softnic/wire/shm_internal.h"
+#include "softnic/wire/shm_process.h"
 
 struct shm_totals shm_totals;
 
@@ -47,8 +49,11 @@ static int poll_wire(struct sn_wire *wire, unsigned budget)
     struct shm_connection *first = w->resume ? w->resume : w->connections, *c = first;
     w->resume = NULL;
     while (c && done < budget) {
-        if (c->open && !c->dead && shm_rx_ready(&c->rx))
-            done += shm_deliver(w, c, budget - done);
+        if (c->open && !c->dead) {
+            shm_rx_turn(&c->rx);
+            if (shm_rx_ready(&c->rx))
+                done += shm_deliver(w, c, budget - done);
+        }
         any_dead |= c->dead;
         c = c->next ? c->next : w->connections;
         if (c == first)
@@ -73,6 +78,23 @@ static bool pending(struct sn_wire *wire)
 static void sleeping(struct sn_wire *wire, bool asleep)
 {
     set_asleep(own(wire), asleep);
+}
+
+static bool peer_turns(struct sn_wire *wire, const struct sn_burst *header, uint32_t *turns)
+{
+    const struct shm_connection *c = shm_peer_at(own(wire), header);
+    if (c)
+        *turns = shm_tx_turns(&c->tx);
+    return c != NULL;
+}
+
+static bool peer_wants_cpu(struct sn_wire *wire, const struct sn_burst *header)
+{
+    struct shm_wire *w = own(wire);
+    const struct shm_connection *c = shm_peer_at(w, header);
+    struct ucred peer;
+    socklen_t length = sizeof(peer);
+    return c && getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && w->wants_cpu(peer.pid);
 }
 
 static void free_endpoint(struct shm_wire *w, struct shm_endpoint *e)
@@ -106,8 +128,14 @@ static void destroy(struct sn_wire *wire)
     free(w);
 }
 
-static const struct sn_wire_ops ops = {
-    .name = "shm", .send = shm_send, .poll = poll_wire, .pending = pending, .sleeping = sleeping, .destroy = destroy};
+static const struct sn_wire_ops ops = {.name = "shm",
+                                       .send = shm_send,
+                                       .poll = poll_wire,
+                                       .pending = pending,
+                                       .sleeping = sleeping,
+                                       .destroy = destroy,
+                                       .peer_turns = peer_turns,
+                                       .peer_wants_cpu = peer_wants_cpu};
 
 static int open_descriptors(struct shm_wire *w)
 {
@@ -134,6 +162,7 @@ int sn_shm_create(struct sn_port *port, const struct sn_shm_config *config, stru
     w->wire.port = port;
     w->ring_bytes = config->ring_bytes;
     w->passive = config->passive;
+    w->wants_cpu = config->wants_cpu ? config->wants_cpu : sn_process_wants_cpu;
     w->next_id = 1;
     int rc = open_descriptors(w);
     if (rc) {

@@ -28,6 +28,7 @@ extern "C" {
 struct sn_shm_config {
     size_t ring_bytes; /* per direction, a power of two >= 65536 */
     bool passive;      /* true: the helper thread wakes the port but never drives it */
+    bool (*wants_cpu)(int pid); /* NULL: sn_process_wants_cpu. Tests say what they like */
 };
 
 struct sn_shm_counters {

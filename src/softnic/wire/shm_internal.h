@@ -91,6 +91,7 @@ struct shm_wire {
     struct sn_wire wire; /* first */
     size_t ring_bytes;
     bool passive; /* the helper thread never drives the port */
+    bool (*wants_cpu)(int pid);
     struct shm_endpoint *endpoints;
     struct shm_connection *connections;
     unsigned connection_count;
@@ -144,6 +145,7 @@ int shm_peer_hello(struct shm_wire *w, struct shm_connection *c);
 void shm_peer_hangup(struct shm_wire *w, struct shm_connection *c); /* delivers what is left, then tells the port */
 void shm_peer_kill(struct shm_wire *w, struct shm_connection *c);   /* marks it; shm_peer_reap frees it */
 void shm_peer_reap(struct shm_wire *w);
+struct shm_connection *shm_peer_at(struct shm_wire *w, const struct sn_burst *burst); /* NULL: there is none yet, or any more */
 int shm_peer_index(const struct shm_identity *identity, const uint8_t gid[16]); /* -1: not in it */
 bool shm_peer_know(struct shm_connection *c); /* copies the peer's identity from shared memory once; false: nonsense */
 

@@ -215,14 +215,20 @@ static struct shm_connection *connect_to_any(struct shm_wire *w, struct shm_endp
     return c;
 }
 
-struct shm_connection *shm_peer_find(struct shm_wire *w, const struct sn_burst *burst, int *error)
+struct shm_connection *shm_peer_at(struct shm_wire *w, const struct sn_burst *burst)
 {
+    struct shm_connection *found = NULL;
     if (w->last && leads_to(w->last, burst))
         return w->last;
-    struct shm_connection *found = NULL;
     for (struct shm_connection *c = w->connections; c; c = c->next)
         if (leads_to(c, burst))
             found = c; /* the oldest, so that a queue pair's bursts keep to one ring */
+    return found;
+}
+
+struct shm_connection *shm_peer_find(struct shm_wire *w, const struct sn_burst *burst, int *error)
+{
+    struct shm_connection *found = shm_peer_at(w, burst);
     unsigned slot = burst->dqpn >> 16 & 0xff;
     if (!found) {
         struct shm_endpoint *e = endpoint_of(w, burst->sgid);

@@ -45,6 +45,7 @@ struct shm_direction {                               /* shared */
     _Alignas(SHM_LINE) _Atomic uint32_t asleep;      /* written by the consumer; the producer takes it back to 0 */
     _Atomic uint32_t no_windows;                     /* written by the consumer: send no payload by reference */
     _Alignas(SHM_LINE) struct shm_identity producer; /* written by the producer before its first record */
+    _Atomic uint32_t turns; /* written by the consumer: moves whenever it looks. On a line that the producer reads for timers only */
 };
 
 struct shm_region { /* shared; rings follow at SHM_CONTROL_BYTES: 0 connector to acceptor, 1 the other way */
@@ -84,6 +85,7 @@ struct shm_rx {
     uint64_t size, nonce;
     uint64_t head;
     uint64_t published;
+    uint32_t turns;
 };
 
 size_t shm_region_bytes(uint64_t ring_bytes);
@@ -128,6 +130,16 @@ enum shm_verdict shm_rx_peek(const struct shm_rx *rx, struct shm_record *out);
 /* Consumes it; the ring bytes may be overwritten from now on. Positions are published lazily: see shm_rx_publish. */
 void shm_rx_consume(struct shm_rx *rx, const struct shm_record *record);
 void shm_rx_publish(struct shm_rx *rx);
+
+/* The consumer has looked; how often it has, as the producer sees it. */
+static inline void shm_rx_turn(struct shm_rx *rx)
+{
+    atomic_store_explicit(&rx->shared->turns, ++rx->turns, memory_order_relaxed);
+}
+static inline uint32_t shm_tx_turns(const struct shm_tx *tx)
+{
+    return atomic_load_explicit(&tx->shared->turns, memory_order_relaxed);
+}
 
 /* Says whether the consumer sleeps. After `true`, look at shm_rx_ready once more before sleeping. */
 void shm_rx_asleep(struct shm_rx *rx, bool asleep);
