@@ -92,8 +92,9 @@ void sv_mws_release(struct sv_context *ctx)
 static int check(const struct sv_qp *qp, const struct ibv_mw *mw, const struct ibv_mw_bind_info *info)
 {
     const struct ibv_pd *pd = qp->ex.qp_base.pd;
-    const unsigned known = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
-                           IBV_ACCESS_ZERO_BASED | IBV_ACCESS_OPTIONAL_RANGE;
+    /* Local writing is a right of the region's; rdma-core's own tests ask for it all the same. */
+    const unsigned known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                           IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_OPTIONAL_RANGE;
 
     if (qp->service == SN_SERVICE_UD)
         return -sv_refuse(EINVAL, "bind a memory window: QP 0x%x is for datagrams", qp->qpn);
@@ -104,7 +105,7 @@ static int check(const struct sv_qp *qp, const struct ibv_mw *mw, const struct i
         sv_container((void *)(uintptr_t)pd, struct sv_pd, ibv)->pdn)
         return -sv_refuse(EPERM, "bind a memory window: its protection domain is not that of QP 0x%x", qp->qpn);
     if (info->mw_access_flags & ~known)
-        return -sv_refuse(EINVAL, "bind a memory window: mw_access_flags = 0x%x: a window grants remote rights only",
+        return -sv_refuse(EINVAL, "bind a memory window: mw_access_flags = 0x%x: no rights of a window",
                           info->mw_access_flags);
     if (info->length > UINT32_MAX)
         return -sv_refuse(EOPNOTSUPP, "bind a memory window: %llu bytes; 2^32 - 1 is the most",
