@@ -5,7 +5,8 @@
  * write: the last byte of the message carries the sequence number and is what the receiver polls, as perftest does. It
  * says that the message has begun to arrive in its last byte; that all bytes are right is checked by the host at the end.
  * Completions are taken one message late, so that none is waited for: the answer to a message says that it has arrived.
- * signal: the receiver polls the 8-byte flag that the atomic adds to, which is ordered behind the data.
+ * signal: the receiver polls the 8-byte flag that the atomic adds to, which is ordered behind the data. Its completion, which
+ * brings the atomic's old value, is waited for before the next message.
  */
 #include "common.cuh"
 
@@ -80,12 +81,12 @@ template <bool signal> __global__ void ping_kernel(struct gdaki_kernel_args a)
             tool_sample(a, done, (uint64_t)clock64() - begun);
         if (!rc && !a.initiator)
             ticket = signal ? post_signal(a, qp) : post_write(a, qp, (uint8_t)sequence);
-        if (!rc && i > 1)
-            rc = tool_wait<TOOL_SHARING_EXCLUSIVE>(a, qp, before);
+        if (!rc && (signal || i > 1))
+            rc = tool_wait<TOOL_SHARING_EXCLUSIVE>(a, qp, signal ? ticket : before);
         else if (rc && doca_gpu_dev_verbs_poll_one_cq_at<TOOL_SHARING_EXCLUSIVE>(doca_gpu_dev_verbs_qp_get_cq_sq(qp),
                                                                                  ticket) == -EIO)
             rc = -EIO; /* the peer's answer is missing because our message failed: say that */
-        if (!rc && i == a.iterations)
+        if (!rc && !signal && i == a.iterations)
             rc = tool_wait<TOOL_SHARING_EXCLUSIVE>(a, qp, ticket);
         before = ticket;
         if (rc)
