@@ -190,8 +190,6 @@ struct sn_entry {
     bool local;            /* takes no PSN: NOP, WAIT, DUMP, or a WQE that failed before it was sent */
     bool done;             /* local: executed; READ and ATOMIC: answered */
     bool issued;           /* counted as an outstanding read or atomic */
-    bool host;             /* every piece of the gather list is in host memory, or in the WQE */
-    uint32_t keys;         /* of the NIC's key_generation when the gather list was checked */
     uint8_t syndrome, vendor; /* != 0: ends in an error CQE */
     uint8_t *raw;          /* the WQE's private copy */
     uint8_t *big;          /* room for WQEs beyond 64 bytes, kept for reuse */
@@ -448,7 +446,14 @@ void sn_sq_advance(struct sn_qp *qp, uint32_t blocks);
 int sn_sq_mirror_create(struct sn_qp *qp);
 
 /* memory/mkey.c */
-struct sn_mkey *sn_qp_key(struct sn_qp *qp, struct sn_key_cache *cache, uint32_t key);
+struct sn_mkey *sn_qp_key_look_up(struct sn_qp *qp, struct sn_key_cache *cache, uint32_t key);
+/* Looks a key up through the QP's cache of the last one. */
+static inline struct sn_mkey *sn_qp_key(struct sn_qp *qp, struct sn_key_cache *cache, uint32_t key)
+{
+    if (cache->key != NULL && cache->value == key && cache->generation == qp->nic->key_generation)
+        return cache->key;
+    return sn_qp_key_look_up(qp, cache, key);
+}
 void sn_mkeys_free(struct sn_map *keys);
 /* Remote invalidation; -EACCES: no such key, another domain or queue pair, or a key that does not allow it. */
 int sn_mkey_invalidate(struct sn_qp *qp, uint32_t key);
@@ -466,7 +471,11 @@ uint64_t sn_nic_random(struct sn_nic *nic);
 
 /* transport/requester.c */
 unsigned sn_rc_transmit(struct sn_qp *qp); /* one bounded turn; returns work done */
-struct sn_entry *sn_tx_at(struct sn_qp *qp, uint32_t n);
+static inline struct sn_entry *sn_tx_at(struct sn_qp *qp, uint32_t n)
+{
+    return &qp->tx.table[n & (SN_TX_ENTRIES - 1)];
+}
+uint32_t sn_qp_max_message(const struct sn_qp *qp); /* bytes */
 uint32_t sn_tx_limit(struct sn_qp *qp); /* first PSN that has not been sent */
 void sn_tx_check_drained(struct sn_qp *qp); /* SQD: is it time for the event? */
 
@@ -496,8 +505,8 @@ void sn_ud_address(struct sn_qp *qp, const struct sn_entry *e, struct sn_burst *
 /* transport/gsi.c */
 void sn_gsi_receive(struct sn_qp *qp, const struct sn_burst *b);
 
-/* transport/near.c: all of a WRITE at once, when it is the only WQE in flight. False: it goes the long way, nothing is done. */
-bool sn_near_write(struct sn_qp *qp, struct sn_entry *e, uint32_t *bytes);
+/* transport/near.c: all of the WRITE that is next in the ring, when nothing is in flight. False: nothing is done. */
+bool sn_near_write(struct sn_qp *qp, uint32_t *bytes);
 struct sn_nic *sn_port_find_peer(struct sn_port *port, const uint8_t gid[16], uint32_t qpn); /* port/route.c */
 
 /* transport/retry.c */

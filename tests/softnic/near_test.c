@@ -166,6 +166,34 @@ static void pieces(struct end *a, struct end *b)
     post(a, &wr);
 }
 
+/* In one basic block: one piece empty or not, the second one wrong at last; and a message of no piece. */
+static void two_pieces(struct end *a, struct end *b)
+{
+    for (unsigned i = 0; i < 5; i++) {
+        struct wr wr = wr_write(a, b, 0, 5000 + 100 * i, 0);
+
+        wr.sges = i == 4 ? 0 : 2;
+        wr.ds = i == 4 ? 2 : 4;
+        for (unsigned k = 0; k < 2; k++) {
+            wr.sge[k].addr = (uintptr_t)a->mem + 100 * k + i;
+            wr.sge[k].lkey = a->mkey;
+            wr.sge[k].length = i == k ? 0 : 30 + 7 * k;
+        }
+        wr.fm_ce_se = i & 1 ? 8 : 8 | 2; /* solicited, which a WRITE makes nothing of */
+        post(a, &wr);
+        world_run(a->w);
+    }
+    struct wr wr = wr_write(a, b, 0, 6000, 0);
+    wr.sges = 2;
+    wr.ds = 4;
+    for (unsigned k = 0; k < 2; k++) {
+        wr.sge[k].addr = (uintptr_t)a->mem + 100 * k;
+        wr.sge[k].lkey = a->mkey ^ (k != 0 ? 0x10 : 0);
+        wr.sge[k].length = 20;
+    }
+    post(a, &wr);
+}
+
 static void mixed(struct end *a, struct end *b)
 {
     for (unsigned i = 0; i < 6; i++) {
@@ -273,6 +301,7 @@ static void same_as_the_long_way(void **state)
                {in_one_go, true},
                {both_directions, true},
                {pieces, true},
+               {two_pieces, false},
                {mixed, true},
                {with_immediate, true},
                {wrong_remote_key, true},

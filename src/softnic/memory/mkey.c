@@ -123,14 +123,12 @@ int sn_mkey_invalidate(struct sn_qp *qp, uint32_t key)
     return 0;
 }
 
-/* Looks a key up through the QP's cache of the last one. */
-struct sn_mkey *sn_qp_key(struct sn_qp *qp, struct sn_key_cache *cache, uint32_t key)
+/* What the cache does not hold, and takes then. */
+struct sn_mkey *sn_qp_key_look_up(struct sn_qp *qp, struct sn_key_cache *cache, uint32_t key)
 {
     struct sn_nic *nic = qp->nic;
-
-    if (cache->key != NULL && cache->value == key && cache->generation == nic->key_generation)
-        return cache->key;
     struct sn_mkey *k = sn_mkey_find(&nic->mkeys, key);
+
     if (k != NULL && k->mw != 0 && !sn_mw_serves(k, qp, cache == &qp->lkey_cache))
         return NULL;
     if (k != NULL)

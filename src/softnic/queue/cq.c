@@ -6,6 +6,7 @@
 #include "softnic/engine.h"
 #include "softnic/exec/order.h"
 #include "softnic/fault/inject.h"
+#include "softnic/queue/cq.h"
 #include "format/doorbell.h"
 
 /* CQEs on their way to GPU memory: first all bodies, then all last words. */
@@ -17,7 +18,7 @@ struct sn_cq_pending {
     struct sn_cqe64 cqe;
 };
 
-static void release_waiters(struct sn_cq *cq)
+void sn_cq_release_waiters(struct sn_cq *cq)
 {
     struct sn_qp *qp = cq->waiters;
 
@@ -47,7 +48,7 @@ static void flight_done(struct sn_xfer *xfer)
         cq->pending_tail = &cq->pending;
     cq->producer += n;
     sn_xfer_free(xfer);
-    release_waiters(cq);
+    sn_cq_release_waiters(cq);
     if (cq->arms)
         (void)sn_cq_check_arm(cq);
     if (cq->pending != NULL)
@@ -132,15 +133,13 @@ static bool has_room(struct sn_cq *cq)
 static bool push(struct sn_cq *cq, const struct sn_cqe_info *info)
 {
     struct sn_cqe64 cqe;
-    uint8_t *slot;
-    uint64_t last;
 
     if (cq->failed)
         return false;
     if (!cq->overrun_ignore && !has_room(cq)) {
         cq->failed = true;
         sn_watch_tell(cq->watches, SN_EVENT_CQ_ERROR, cq->number, 0);
-        release_waiters(cq); /* nothing more will be counted: they see that the CQ has failed */
+        sn_cq_release_waiters(cq); /* nothing more will be counted: they see that the CQ has failed */
         return false;
     }
     sn_cqe_build(info, sn_cqe_owner(cq->assigned, cq->log_size), &cqe);
@@ -152,15 +151,7 @@ static bool push(struct sn_cq *cq, const struct sn_cqe_info *info)
     }
     if (cq->gpu)
         return push_to_gpu(cq, &cqe);
-    slot = sn_cq_slot(cq, cq->assigned++);
-    sn_put_cqe_body(slot, &cqe);
-    memcpy(&last, (const uint8_t *)&cqe + 56, 8);
-    sn_store_release64(slot + 56, last); /* op_own with the last word: everything before it is visible first */
-    cq->producer++;
-    if (cq->waiters != NULL)
-        release_waiters(cq);
-    if (cq->arms)
-        (void)sn_cq_check_arm(cq);
+    sn_cq_write(cq, &cqe);
     return true;
 }
 
@@ -270,7 +261,7 @@ int sn_cq_destroy(struct sn_nic *nic, uint32_t cqn)
         return sn_fail(-EBUSY, "destroy a CQ", "cq", cqn, "queue pairs on it", cq->users);
     while (cq->pending != NULL) /* one flight after the other */
         sn_xfer_quiesce(nic->port);
-    release_waiters(cq); /* they find no CQ and fail */
+    sn_cq_release_waiters(cq); /* they find no CQ and fail */
     sn_cq_arm_end(cq);
     sn_table_remove(&nic->cqs, cqn);
     if (cq->uar != NULL)

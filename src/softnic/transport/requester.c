@@ -14,11 +14,6 @@ enum step {
     STEP_FULL,    /* no room on the wire: next turn */
 };
 
-struct sn_entry *sn_tx_at(struct sn_qp *qp, uint32_t n)
-{
-    return &qp->tx.table[n & (SN_TX_ENTRIES - 1)];
-}
-
 uint32_t sn_tx_limit(struct sn_qp *qp)
 {
     for (uint32_t n = qp->tx.next; n != qp->tx.tail; n++) {
@@ -41,14 +36,11 @@ static enum sn_fault check_pieces(struct sn_qp *qp, struct sn_entry *e)
     uint32_t need = local_right(&e->w);
     struct sn_piece piece;
 
-    e->host = true;
-    e->keys = qp->nic->key_generation;
     for (uint32_t seg = e->w.data_seg; seg < e->w.ds; seg = piece.next) {
         enum sn_fault fault = sn_wqe_piece(e->raw, seg, e->w.ds, &piece);
         if (fault == SN_FAULT_NONE && !piece.is_inline && piece.length != 0) {
             const struct sn_mkey *key = sn_qp_key(qp, &qp->lkey_cache, piece.lkey);
             fault = sn_mkey_check(key, qp->attr.pdn, need, piece.addr, piece.length);
-            e->host = e->host && fault == SN_FAULT_NONE && key->space == SN_SPACE_HOST;
         }
         if (fault != SN_FAULT_NONE)
             return fault;
@@ -94,7 +86,7 @@ static enum sn_fault gather(struct sn_qp *qp, const struct sn_entry *e, uint32_t
 
 /* ---- fetch --------------------------------------------------------------------------------------------------- */
 
-static uint32_t max_message(const struct sn_qp *qp)
+uint32_t sn_qp_max_message(const struct sn_qp *qp)
 {
     uint8_t log = qp->params.log_msg_max;
 
@@ -138,7 +130,7 @@ static struct sn_entry *fetch(struct sn_qp *qp)
         fault = SN_FAULT_MISMATCH;
         break;
     default:
-        fault = sn_wqe_parse_for(qp->attr.service, e->raw, qp->sq.blocks, max_message(qp), &e->w);
+        fault = sn_wqe_parse_for(qp->attr.service, e->raw, qp->sq.blocks, sn_qp_max_message(qp), &e->w);
         break;
     }
     if (qp->attr.service == SN_SERVICE_DC)
@@ -397,16 +389,14 @@ static unsigned send_turn(struct sn_qp *qp)
         /* What is in hand leaves before the record, a line that the producer owns, is read again. */
         if (steps != 0 && tx->next == tx->tail && qp->sq.posted == qp->sq.fetched && qp->sq.doorbell)
             break;
+        if (tx->head == tx->tail && sn_near_write(qp, &bytes)) {
+            steps++;
+            continue;
+        }
         struct sn_entry *e = tx->next != tx->tail ? sn_tx_at(qp, tx->next) : fetch(qp);
         enum step step;
         if (e == NULL)
             return steps;
-        if (e->w.op == SN_OP_WRITE && sn_near_write(qp, e, &bytes)) {
-            steps++;
-            if (qp->state != SN_QP_RTS) /* its CQ has overrun */
-                return steps;
-            continue;
-        }
         step = issue(qp, e, &bytes);
         if (step == STEP_FULL)
             break;
