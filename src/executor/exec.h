@@ -128,7 +128,7 @@ struct ex_worker {
     bool give_way;         /* atomic: monitor asks for a turn of the other blocks */
 };
 
-extern __thread struct ex_worker *ex_self;
+extern __thread struct ex_worker *ex_self __attribute__((tls_model("initial-exec")));
 
 static inline struct ex_thread *ex_current(void)
 {

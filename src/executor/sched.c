@@ -11,7 +11,7 @@ static const struct gdaki_cpu_block_view host_block;
 static const struct gdaki_cpu_thread_view host_thread = {.block = &host_block};
 
 __thread struct gdaki_cpu_tls gdaki_cpu_tls __attribute__((tls_model("initial-exec"))) = {.thread = &host_thread};
-__thread struct ex_worker *ex_self;
+__thread struct ex_worker *ex_self __attribute__((tls_model("initial-exec")));
 
 uint64_t ex_random(struct ex_block *block)
 {
