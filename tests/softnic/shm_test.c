@@ -292,6 +292,27 @@ static void test_starved_for_ever(void **state)
     side_close(&b);
 }
 
+/* Nor does a look now and then, without an answer, give it more. */
+static void test_starved_with_looks(void **state)
+{
+    struct side a, b;
+    struct wr wr;
+    (void)state;
+
+    open_and_write(&a, &b, &wr);
+    sn_port_lock(b.w.port);
+    assert_int_equal(sn_qp_modify(b.e.nic, b.e.qpn, SN_QP_ERR, NULL, 0), 0);
+    sn_port_unlock(b.w.port);
+    alone(&a, 5000000);
+    sn_port_run(b.w.port);
+    alone(&a, 4800000);
+    assert_null(next_cqe(&a.e));
+    alone(&a, 300000);
+    expect_retry_exceeded(&a);
+    side_close(&a);
+    side_close(&b);
+}
+
 /* A peer that looks and does not answer is not starved. */
 static void test_looks_and_is_silent(void **state)
 {
@@ -499,6 +520,7 @@ int main(void)
         cmocka_unit_test(test_refused_on_its_way),  cmocka_unit_test(test_datagram),
         cmocka_unit_test(test_starved_peer),        cmocka_unit_test(test_silent_peer),
         cmocka_unit_test(test_starved_for_ever),    cmocka_unit_test(test_looks_and_is_silent),
+        cmocka_unit_test(test_starved_with_looks),
         cmocka_unit_test(test_own_starvation),      cmocka_unit_test(test_process_states),
         cmocka_unit_test(test_by_reference),
     };

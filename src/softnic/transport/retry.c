@@ -137,10 +137,9 @@ static bool peer_starves(struct sn_qp *qp)
     uint64_t now = sn_port_now(qp->port);
     uint32_t turns;
 
-    if (!qp->timer_turns_known || !peer_turns(qp, &turns) || turns != qp->timer_turns) {
-        qp->starved_since = 0;
+    /* A turn alone does not begin the time anew, an acknowledgement does: else a peer stretches it with each retry. */
+    if (!qp->timer_turns_known || !peer_turns(qp, &turns) || turns != qp->timer_turns)
         return false;
-    }
     if ((qp->starved_since != 0 && now - qp->starved_since >= STARVED_NS) ||
         !qp->port->wire->ops->peer_wants_cpu(qp->port->wire, &qp->header))
         return false;
