@@ -10,7 +10,7 @@
 #include "format/mad.h"
 #include "softnic/wire/shm_internal.h"
 
-enum { HELLO_VERSION = 1 };
+enum { HELLO_VERSION = 2 }; /* 2: turns in a direction's control page */
 #define HELLO_MAGIC 0x31786e74666f73ull /* "softnx1" */
 #define RING_MIN    65536ull
 #define RING_MAX    (64ull << 20)
