@@ -19,7 +19,6 @@
 #include "rig.h"
 #include "softnic/wire/shm_internal.h"
 
-#define MAGIC 0x31786e74666f73ull
 enum { RING = 65536 };
 
 struct setup {
@@ -113,7 +112,7 @@ static int memory(size_t bytes, bool seal)
 
 static struct shm_hello honest(void)
 {
-    return (struct shm_hello){.magic = MAGIC, .version = 1, .ring_bytes = RING, .nonce = 0x12345679};
+    return (struct shm_hello){.magic = SHM_HELLO_MAGIC, .version = SHM_HELLO_VERSION, .ring_bytes = RING, .nonce = 0x12345679};
 }
 
 static void bad_hellos(void **state)

@@ -108,6 +108,9 @@ struct shm_wire {
     atomic_bool stop;
 };
 
+#define SHM_HELLO_MAGIC 0x31786e74666f73ull /* "softnx1" */
+enum { SHM_HELLO_VERSION = 2 };             /* 2: turns in a direction's control page */
+
 struct shm_hello { /* connector to acceptor, with the memory file's descriptor */
     uint64_t magic;
     uint32_t version, reserved;

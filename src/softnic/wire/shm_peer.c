@@ -10,8 +10,6 @@
 #include "format/mad.h"
 #include "softnic/wire/shm_internal.h"
 
-enum { HELLO_VERSION = 2 }; /* 2: turns in a direction's control page */
-#define HELLO_MAGIC 0x31786e74666f73ull /* "softnx1" */
 #define RING_MIN    65536ull
 #define RING_MAX    (64ull << 20)
 
@@ -143,7 +141,7 @@ static int make_nonce(uint64_t *nonce)
 
 static int greet(struct shm_wire *w, struct shm_connection *c)
 {
-    struct shm_hello hello = {.magic = HELLO_MAGIC, .version = HELLO_VERSION, .ring_bytes = w->ring_bytes};
+    struct shm_hello hello = {.magic = SHM_HELLO_MAGIC, .version = SHM_HELLO_VERSION, .ring_bytes = w->ring_bytes};
     size_t bytes = shm_region_bytes(w->ring_bytes);
     int rc = make_nonce(&hello.nonce);
     if (rc)
@@ -263,7 +261,7 @@ int shm_peer_accept(struct shm_wire *w, struct shm_endpoint *endpoint, unsigned 
 
 static bool hello_makes_sense(const struct shm_hello *h)
 {
-    return h->magic == HELLO_MAGIC && h->version == HELLO_VERSION && h->ring_bytes >= RING_MIN &&
+    return h->magic == SHM_HELLO_MAGIC && h->version == SHM_HELLO_VERSION && h->ring_bytes >= RING_MIN &&
            h->ring_bytes <= RING_MAX && !(h->ring_bytes & (h->ring_bytes - 1));
 }
 
