@@ -281,13 +281,13 @@ unsigned rig_state(struct rig_qp *q, uint8_t qpc[PRM_SIZE_qpc])
 /* ---- data path ----------------------------------------------------------------------------------------------------
  */
 
-static void put32(uint8_t *p, uint32_t v)
+void rig_put32(uint8_t *p, uint32_t v)
 {
     v = htobe32(v);
     memcpy(p, &v, 4);
 }
 
-static void put64(uint8_t *p, uint64_t v)
+void rig_put64(uint8_t *p, uint64_t v)
 {
     v = htobe64(v);
     memcpy(p, &v, 8);
@@ -298,8 +298,8 @@ static uint8_t *begin(struct rig_qp *q, unsigned opcode, unsigned ds)
     uint8_t *w = q->ring + 64 * (q->pi & ((1u << q->log_sq) - 1));
     memset(w, 0xa5, 64); /* what is behind ds must not matter */
     memset(w, 0, 16);
-    put32(w, (q->pi & 0xffff) << 8 | opcode);
-    put32(w + 4, q->qpn << 8 | ds);
+    rig_put32(w, (q->pi & 0xffff) << 8 | opcode);
+    rig_put32(w + 4, q->qpn << 8 | ds);
     w[11] = 2 << 2; /* ce: always a CQE */
     return w;
 }
@@ -307,15 +307,15 @@ static uint8_t *begin(struct rig_qp *q, unsigned opcode, unsigned ds)
 static void remote(uint8_t *seg, const struct rig_address *peer, uint64_t offset)
 {
     memset(seg, 0, 16);
-    put64(seg, peer->data + offset);
-    put32(seg + 8, peer->rkey);
+    rig_put64(seg, peer->data + offset);
+    rig_put32(seg + 8, peer->rkey);
 }
 
 static void data(uint8_t *seg, const struct rig_qp *q, uint64_t offset, uint32_t length)
 {
-    put32(seg, length);
-    put32(seg + 4, q->rig->mr->lkey);
-    put64(seg + 8, (uintptr_t)q->rig->data + offset);
+    rig_put32(seg, length);
+    rig_put32(seg + 4, q->rig->mr->lkey);
+    rig_put64(seg + 8, (uintptr_t)q->rig->data + offset);
 }
 
 /* Record, then register; each ordered after the WQE by release. */
@@ -323,8 +323,8 @@ static void ring(struct rig_qp *q)
 {
     uint64_t value;
     q->pi++;
-    put32((uint8_t *)&value, (q->pi & 0xffff) << 8);
-    put32((uint8_t *)&value + 4, q->qpn << 8);
+    rig_put32((uint8_t *)&value, (q->pi & 0xffff) << 8);
+    rig_put32((uint8_t *)&value + 4, q->qpn << 8);
     if (!q->no_record)
         atomic_store_explicit((_Atomic uint32_t *)(void *)(q->records + 4), htobe32(q->pi & 0xffff),
                               memory_order_release);
@@ -347,8 +347,8 @@ void rig_post_atomic(struct rig_qp *q, unsigned opcode, const struct rig_address
 {
     uint8_t *w = begin(q, opcode, 4);
     remote(w + 16, peer, remote_offset);
-    put64(w + 32, swap_add);
-    put64(w + 40, compare);
+    rig_put64(w + 32, swap_add);
+    rig_put64(w + 40, compare);
     data(w + 48, q, local_offset, 8);
     ring(q);
 }

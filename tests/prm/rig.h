@@ -78,6 +78,10 @@ int rig_to(struct rig_qp *q, unsigned opcode); /* 2ERR, 2RST */
 void rig_connect(struct rig_qp *q, const struct rig_address *peer);
 unsigned rig_state(struct rig_qp *q, uint8_t qpc[PRM_SIZE_qpc]); /* QUERY_QP; qpc may be NULL */
 
+/* As WQEs have it: big-endian. */
+void rig_put32(uint8_t *p, uint32_t v);
+void rig_put64(uint8_t *p, uint64_t v);
+
 /* Posts and rings. */
 void rig_post_rdma(struct rig_qp *q, unsigned opcode, const struct rig_address *peer, uint64_t remote_offset,
                    uint64_t local_offset, uint32_t length);

@@ -125,18 +125,6 @@ static void expect_good(const uint8_t *cqe, const struct rig_qp *q, unsigned opc
         assert_int_equal(cqe[i], 0xff); /* collapsed: nothing behind the first entry */
 }
 
-static void put32(uint8_t *p, uint32_t v)
-{
-    v = htobe32(v);
-    memcpy(p, &v, 4);
-}
-
-static void put64(uint8_t *p, uint64_t v)
-{
-    v = htobe64(v);
-    memcpy(p, &v, 8);
-}
-
 /* A slot of the ring: a WQE of two slots wraps to the first one like everything else. */
 static uint8_t *at(struct rig_qp *q, unsigned ds)
 {
@@ -152,27 +140,27 @@ static void post_masked(struct rig_qp *q, unsigned opcode, uint64_t remote, uint
     unsigned ds = 0, count = opcode == MASKED_CS ? 4 : 2;
     uint8_t *w = at(q, ds++);
     memset(w, 0, 16);
-    put32(w, (uint32_t)OPMOD_8_BYTES << 24 | (q->pi & 0xffff) << 8 | opcode);
-    put32(w + 4, q->qpn << 8 | (3 + count / 2));
+    rig_put32(w, (uint32_t)OPMOD_8_BYTES << 24 | (q->pi & 0xffff) << 8 | opcode);
+    rig_put32(w + 4, q->qpn << 8 | (3 + count / 2));
     w[11] = 2 << 2;
     w = at(q, ds++);
     memset(w, 0, 16);
-    put64(w, (uintptr_t)q->rig->data + remote);
-    put32(w + 8, q->rig->mr->rkey);
+    rig_put64(w, (uintptr_t)q->rig->data + remote);
+    rig_put32(w + 8, q->rig->mr->rkey);
     for (unsigned i = 0; i < count; i += 2) {
         w = at(q, ds++);
-        put64(w, operands[i]);
-        put64(w + 8, operands[i + 1]);
+        rig_put64(w, operands[i]);
+        rig_put64(w + 8, operands[i + 1]);
     }
     w = at(q, ds++);
-    put32(w, 8);
-    put32(w + 4, q->rig->mr->lkey);
-    put64(w + 8, (uintptr_t)q->rig->data + local);
+    rig_put32(w, 8);
+    rig_put32(w + 4, q->rig->mr->lkey);
+    rig_put64(w + 8, (uintptr_t)q->rig->data + local);
     q->pi += (ds + 3) / 4;
     atomic_store_explicit((_Atomic uint32_t *)(void *)(q->records + 4), htobe32(q->pi & 0xffff), memory_order_release);
     uint64_t value;
-    put32((uint8_t *)&value, (q->pi & 0xffff) << 8);
-    put32((uint8_t *)&value + 4, q->qpn << 8);
+    rig_put32((uint8_t *)&value, (q->pi & 0xffff) << 8);
+    rig_put32((uint8_t *)&value + 4, q->qpn << 8);
     atomic_store_explicit((_Atomic uint64_t *)q->uar->reg_addr, value, memory_order_release);
 }
 

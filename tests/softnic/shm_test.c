@@ -292,6 +292,14 @@ static void test_starved_for_ever(void **state)
     side_close(&b);
 }
 
+/* From now on it takes what comes and answers nothing. */
+static void fall_silent(struct side *s)
+{
+    sn_port_lock(s->w.port);
+    assert_int_equal(sn_qp_modify(s->e.nic, s->e.qpn, SN_QP_ERR, NULL, 0), 0);
+    sn_port_unlock(s->w.port);
+}
+
 /* Nor does a look now and then, without an answer, give it more. */
 static void test_starved_with_looks(void **state)
 {
@@ -300,9 +308,7 @@ static void test_starved_with_looks(void **state)
     (void)state;
 
     open_and_write(&a, &b, &wr);
-    sn_port_lock(b.w.port);
-    assert_int_equal(sn_qp_modify(b.e.nic, b.e.qpn, SN_QP_ERR, NULL, 0), 0);
-    sn_port_unlock(b.w.port);
+    fall_silent(&b);
     alone(&a, 5000000);
     sn_port_run(b.w.port);
     alone(&a, 4800000);
@@ -321,9 +327,7 @@ static void test_looks_and_is_silent(void **state)
     (void)state;
 
     open_and_write(&a, &b, &wr);
-    sn_port_lock(b.w.port);
-    assert_int_equal(sn_qp_modify(b.e.nic, b.e.qpn, SN_QP_ERR, NULL, 0), 0);
-    sn_port_unlock(b.w.port);
+    fall_silent(&b);
     for (int i = 0; i < 80; i++) {
         alone(&a, 100);
         sn_port_run(b.w.port);
