@@ -200,7 +200,9 @@ struct sim_end {
     uint32_t *record;        /* the host's */
     uint32_t pi, rq_pi;      /* running indices */
     /* Memory and what ought to be in it. */
-    uint8_t *mem, *model;
+    uint8_t *mem;
+    const uint8_t *model;    /* `own_model`, or while nothing has changed a piece of the noise */
+    uint8_t *own_model;
     struct sim_layout at;
     struct sim_needs needs;
     uint32_t lkey, rkey;

@@ -45,15 +45,20 @@ static void lay_out(struct sim_end *end)
     l->size = at;
 }
 
-/* Bytes that nobody can guess: pieces of a pool, so that a connection costs a copy and not a million random numbers. */
-static void fill(struct sim *sim, struct sim_rng *rng, uint8_t *at, size_t size)
+/*
+ * Bytes that nobody can guess: pieces of a pool, so that a connection costs a copy and not a million random numbers.
+ * Returns the piece, if it is one.
+ */
+static const uint8_t *fill(struct sim *sim, struct sim_rng *rng, uint8_t *at, size_t size)
 {
-    while (size != 0) {
-        size_t from = sim_rng_below(rng, SIM_NOISE / 2), n = SIM_NOISE / 2 < size ? SIM_NOISE / 2 : size;
-        memcpy(at, sim->noise + from, n);
-        at += n;
-        size -= n;
+    const uint8_t *piece = NULL;
+
+    for (size_t n, left = size; left != 0; left -= n, at += n) {
+        piece = sim->noise + sim_rng_below(rng, SIM_NOISE / 2);
+        n = SIM_NOISE / 2 < left ? SIM_NOISE / 2 : left;
+        memcpy(at, piece, n);
     }
+    return size <= SIM_NOISE / 2 ? piece : NULL;
 }
 
 int sim_model_create(struct sim *sim)
@@ -70,24 +75,49 @@ int sim_model_create(struct sim *sim)
     return 0;
 }
 
+/*
+ * A copy of the model that can be changed. Until the first change the model is the piece of the pool that memory was
+ * filled with: a connection that waits takes no second copy of its memory from the cache.
+ */
+static uint8_t *model_of(struct sim_end *end)
+{
+    if (end->own_model == NULL) {
+        end->own_model = sim_block_take(end->host->sim, end->at.size);
+        if (end->own_model == NULL) {
+            end->host->sim->error = -ENOMEM;
+            return NULL;
+        }
+        memcpy(end->own_model, end->model, end->at.size);
+        end->model = end->own_model;
+    }
+    return end->own_model;
+}
+
 /* Memory for the connection in hand. What the last one gave back is taken first, so that it is still in the cache. */
 int sim_model_open(struct sim_end *end)
 {
+    struct sim *sim = end->host->sim;
+
     lay_out(end);
-    end->mem = sim_block_take(end->host->sim, 2 * (size_t)end->at.size);
+    end->mem = sim_block_take(sim, end->at.size);
     if (end->mem == NULL)
         return -ENOMEM;
-    end->model = end->mem + end->at.size;
-    fill(end->host->sim, &end->rng, end->mem, end->at.size);
-    memcpy(end->model, end->mem, end->at.size);
+    end->model = fill(sim, &end->rng, end->mem, end->at.size);
+    if (end->model == NULL) { /* of several pieces */
+        end->model = end->mem;
+        if (model_of(end) == NULL)
+            return -ENOMEM;
+    }
     memcpy(end->peer->shadow, end->mem + end->at.words, sizeof(end->peer->shadow));
     return 0;
 }
 
 void sim_model_close(struct sim_end *end)
 {
-    sim_block_give(end->host->sim, end->mem, 2 * (size_t)end->at.size);
-    end->mem = end->model = NULL;
+    sim_block_give(end->host->sim, end->mem, end->at.size);
+    sim_block_give(end->host->sim, end->own_model, end->at.size);
+    end->mem = end->own_model = NULL;
+    end->model = NULL;
 }
 
 /* ---- what a request does ------------------------------------------------------------------------------------------- */
@@ -167,21 +197,24 @@ static void check_word(struct sim_end *end, const struct sim_wr *wr, uint64_t nu
 void sim_model_apply(struct sim_end *end, const struct sim_wr *wr, uint64_t number)
 {
     struct sim_end *peer = end->peer;
+    uint8_t *own = is_write(wr) ? NULL : model_of(end), *other = is_write(wr) || is_word(wr) ? model_of(peer) : NULL;
 
+    if (end->host->sim->error != 0)
+        return;
     if (is_write(wr)) {
-        memcpy(peer->model + wr->remote, end->model + wr->local, wr->length);
+        memcpy(other + wr->remote, end->model + wr->local, wr->length);
         compare(end, wr, number, peer, wr->remote);
     } else if (is_read(wr)) {
-        memcpy(end->model + wr->local, peer->model + wr->remote, wr->length);
+        memcpy(own + wr->local, peer->model + wr->remote, wr->length);
         compare(end, wr, number, end, wr->local);
     } else if (is_word(wr)) {
         uint64_t old = word_at(peer->model, wr->remote), new = changed(wr, old);
-        memcpy(peer->model + wr->remote, &new, 8);
-        memcpy(end->model + wr->local, &old, 8);
+        memcpy(other + wr->remote, &new, 8);
+        memcpy(own + wr->local, &old, 8);
         check_word(end, wr, number, old);
     } else if (wr->op == SIM_OP_SHARED_ADD) {
         uint64_t old = word_at(end->mem, wr->local);
-        memcpy(end->model + wr->local, &old, 8); /* any value that nobody else got is right */
+        memcpy(own + wr->local, &old, 8); /* any value that nobody else got is right */
         peer->host->shared_done++;
         sim_host_shared_result(peer->host, old);
     }
@@ -198,10 +231,14 @@ void sim_model_receive(struct sim_end *end, const struct sim_wr *wr, uint64_t nu
 {
     struct sim_end *sender = end->peer;
     uint32_t at = slot_of(end, wr->receive);
+    uint8_t *model;
 
     if (is_write(wr))
         return;
-    memcpy(end->model + at, sender->model + wr->local, wr->length);
+    model = model_of(end);
+    if (model == NULL)
+        return;
+    memcpy(model + at, sender->model + wr->local, wr->length);
     if (memcmp(end->mem + at, end->model + at, wr->length) != 0)
         sim_violation(end->host->sim, "nic%u QP 0x%x: %s number %llu of %u bytes from nic%u has arrived with other bytes",
                       end->host->number, end->qpn, sim_op_name(wr->op), (unsigned long long)number, wr->length,
@@ -245,6 +282,7 @@ static bool response_explains(struct sim_end *end, uint32_t at)
 static void settle_words(struct sim_end *end)
 {
     struct sim_end *peer = end->peer;
+    uint8_t *model;
 
     for (unsigned i = 0; i < SIM_WORDS; i++) {
         uint32_t at = end->at.words + 8 * i;
@@ -254,7 +292,8 @@ static void settle_words(struct sim_end *end)
             if (is_word(wr) && wr->remote == at)
                 value = changed(wr, value);
         }
-        memcpy(end->model + at, &value, 8);
+        if (value != word_at(end->model, at) && (model = model_of(end)) != NULL)
+            memcpy(model + at, &value, 8);
     }
 }
 

@@ -117,7 +117,8 @@ static void size_queues(struct sim *sim)
 
     for (uint32_t i = 0; i < sim->sc.workloads; i++) {
         const struct sim_workload *w = &sim->sc.workload[i];
-        depth = w->depth > depth ? w->depth : depth;
+        uint64_t most = w->depth < w->messages ? w->depth : w->messages; /* outstanding at a time */
+        depth = most > depth ? most : depth;
         receives = w->receives > receives ? w->receives : receives;
         wrs = sim->sc.qp.service == SIM_UC && w->messages > wrs ? w->messages : wrs;
     }

@@ -29,7 +29,7 @@
 #define SN_ALIGNED    __attribute__((aligned(SN_CACHE_LINE)))
 
 enum {
-    SN_TX_ENTRIES = 64,      /* WQEs in flight of one QP */
+    SN_TX_ENTRIES = 64,      /* WQEs in flight of one QP, at most */
     SN_TURN_WQES = 32,       /* WQEs that one QP may start in a turn */
     SN_HOT_UARS = 64,        /* registers looked at in each turn */
     SN_HOT_IDLE_TURNS = 2048,/* turns without a doorbell after which a register cools down */
@@ -216,7 +216,8 @@ struct sn_sq {
 };
 
 struct sn_tx {
-    struct sn_entry *table; /* SN_TX_ENTRIES, allocated at the first WQE */
+    struct sn_entry *table; /* mask + 1, allocated at the first WQE */
+    uint32_t mask;          /* of SN_TX_ENTRIES, or where the ring has fewer blocks of those: no more can be in flight */
     uint32_t head, next, tail; /* oldest incomplete, next to send, end; running counts */
     uint32_t psn;       /* of the next new request */
     uint32_t una;       /* oldest unacknowledged */
@@ -473,7 +474,7 @@ uint64_t sn_nic_random(struct sn_nic *nic);
 unsigned sn_rc_transmit(struct sn_qp *qp); /* one bounded turn; returns work done */
 static inline struct sn_entry *sn_tx_at(struct sn_qp *qp, uint32_t n)
 {
-    return &qp->tx.table[n & (SN_TX_ENTRIES - 1)];
+    return &qp->tx.table[n & qp->tx.mask];
 }
 uint32_t sn_qp_max_message(const struct sn_qp *qp); /* bytes */
 uint32_t sn_tx_limit(struct sn_qp *qp); /* first PSN that has not been sent */

@@ -44,11 +44,6 @@ int sn_port_create(const struct sn_port_config *config, struct sn_port **out)
     port->burst_most = port->config.burst_bytes != 0 ? port->config.burst_bytes : SN_BURST_BYTES;
     port->burst_bytes = port->burst_most;
     port->sweep_effort = SWEEP_EFFORT;
-    ret = sn_inproc_create(&port->inproc);
-    if (ret != 0) {
-        free(port);
-        return sn_fail(ret, what, NULL, 0, "burst slots", SN_INPROC_SLOTS);
-    }
     pthread_mutex_init(&port->mutex, NULL);
     if (!port->config.no_thread) {
         ret = sn_thread_start(port);

@@ -120,6 +120,7 @@ static void init_queues(struct sn_qp *qp)
 
     if (!a->no_sq) {
         qp->sq.blocks = 1u << a->log_sq_size;
+        qp->tx.mask = (qp->sq.blocks < SN_TX_ENTRIES ? qp->sq.blocks : SN_TX_ENTRIES) - 1;
         qp->sq.gpu_ring = a->sq.space == SN_SPACE_GPU;
         qp->sq.gpu_record = !a->no_send_record && a->record.space == SN_SPACE_GPU;
         if (!a->no_send_record && !qp->sq.gpu_record)
@@ -181,7 +182,7 @@ static void count_users(struct sn_qp *qp, int by)
 
 static void free_qp(struct sn_qp *qp)
 {
-    for (unsigned i = 0; qp->tx.table != NULL && i < SN_TX_ENTRIES; i++)
+    for (unsigned i = 0; qp->tx.table != NULL && i <= qp->tx.mask; i++)
         free(qp->tx.table[i].big);
     free(qp->tx.table);
     free(qp->rx.rd);
@@ -454,7 +455,7 @@ static void to_rst(struct sn_qp *qp)
         sn_uar_forget(qp->uar, qp->qpn); /* a doorbell from now on is a mistake, and is told */
     qp->sq.has_hint = qp->sq.doorbell = false;
     qp->sq.fetched = qp->sq.posted = qp->sq.hint = qp->sq.mirrored = 0;
-    *tx = (struct sn_tx){.table = tx->table};
+    *tx = (struct sn_tx){.table = tx->table, .mask = tx->mask};
     if (qp->rx.rd != NULL && (qp->rx.rd_tail != 0 || qp->rx.rd[qp->rx.rd_mask].packets != 0)) /* else none was used */
         memset(qp->rx.rd, 0, (qp->rx.rd_mask + 1) * sizeof(*qp->rx.rd));
     qp->rx = (struct sn_rx){.kind = SN_KIND_COUNT, .wqe = qp->rx.wqe, .rd = qp->rx.rd, .rd_mask = qp->rx.rd_mask};

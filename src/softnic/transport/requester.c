@@ -116,7 +116,7 @@ static struct sn_entry *fetch(struct sn_qp *qp)
     struct sn_entry *e = sn_tx_at(qp, tx->tail);
     enum sn_fault fault;
 
-    if (tx->stop || tx->tail - tx->head == SN_TX_ENTRIES)
+    if (tx->stop || tx->tail - tx->head > tx->mask)
         return NULL;
     switch (sn_sq_fetch(qp, e)) {
     case SN_SQ_EMPTY:
@@ -379,7 +379,7 @@ static unsigned send_turn(struct sn_qp *qp)
 
     if (tx->rnr_wait || tx->waiting_cq)
         return 0;
-    if (tx->table == NULL && (tx->table = calloc(SN_TX_ENTRIES, sizeof(*tx->table))) == NULL) {
+    if (tx->table == NULL && (tx->table = calloc(tx->mask + 1, sizeof(*tx->table))) == NULL) {
         sn_qp_activate(qp);
         return 0;
     }

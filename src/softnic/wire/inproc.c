@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "softnic/wire/inproc.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "softnic/engine.h"
 
-int sn_inproc_create(struct sn_inproc *q)
-{
-    q->head = q->tail = 0;
-    q->slot = calloc(SN_INPROC_SLOTS, sizeof(*q->slot));
-    return q->slot == NULL ? -ENOMEM : 0;
-}
-
 void sn_inproc_destroy(struct sn_inproc *q)
 {
-    free(q->slot);
-    q->slot = NULL;
+    for (unsigned i = 0; i < SN_INPROC_SLOTS; i++)
+        free(q->slot[i]);
+    *q = (struct sn_inproc){0};
 }
 
 struct sn_burst *sn_inproc_slot(struct sn_inproc *q, int request)
 {
     uint32_t limit = request ? SN_INPROC_REQUESTS : SN_INPROC_SLOTS;
 
-    return q->tail - q->head >= limit ? NULL : &q->slot[q->tail % SN_INPROC_SLOTS];
+    struct sn_burst **slot = &q->slot[q->tail % SN_INPROC_SLOTS];
+
+    if (q->tail - q->head >= limit)
+        return NULL;
+    if (*slot == NULL)
+        *slot = calloc(1, sizeof(**slot)); /* without memory it is as full */
+    return *slot;
 }
 
 void sn_inproc_push(struct sn_inproc *q, struct sn_nic *to)
@@ -52,7 +51,7 @@ unsigned sn_inproc_drain(struct sn_port *port)
     do {
         while (q->head != q->tail) {
             uint32_t i = q->head % SN_INPROC_SLOTS;
-            deliver(port, q->to[i], &q->slot[i]);
+            deliver(port, q->to[i], q->slot[i]);
             q->head++; /* the slot is not reused before its burst is done with */
             delivered++;
         }
