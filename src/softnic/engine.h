@@ -24,6 +24,7 @@
 #include "softnic/transport/wheel.h"
 #include "softnic/wire/burst.h"
 #include "softnic/wire/inproc.h"
+#include "softnic/wire/wire.h"
 
 #define SN_CACHE_LINE 64
 #define SN_ALIGNED    __attribute__((aligned(SN_CACHE_LINE)))
@@ -281,6 +282,9 @@ struct sn_qp {
     uint32_t route_generation;
     uint32_t near_generation; /* of `near`: transport/near.c */
     struct sn_qp *near;      /* the other end, when it is in this port and connected to this one; NULL: not so */
+    bool far;                /* it is behind a wire that takes short messages: transport/far.c */
+    uint32_t far_generation; /* of `far` */
+    struct sn_route route;   /* the wire's */
     uint32_t read_limit;     /* 1 << log_sra_max */
     struct sn_key_cache lkey_cache, rkey_cache;
     struct sn_qp *active_next, *active_prev, *ack_next;
@@ -481,7 +485,7 @@ uint32_t sn_tx_limit(struct sn_qp *qp); /* first PSN that has not been sent */
 void sn_tx_check_drained(struct sn_qp *qp); /* SQD: is it time for the event? */
 
 /* transport/answer.c: what the requester does with answers. bool: false means "goes on when the copy engine is done" */
-void sn_rc_acknowledged(struct sn_qp *qp, const struct sn_burst *b);
+void sn_rc_acknowledged(struct sn_qp *qp, uint32_t psn, uint8_t syndrome);
 void sn_rc_progress(struct sn_qp *qp, uint32_t una);
 bool sn_rc_response(struct sn_qp *qp, const struct sn_burst *b);
 
@@ -508,6 +512,10 @@ void sn_gsi_receive(struct sn_qp *qp, const struct sn_burst *b);
 
 /* transport/near.c: all of the WRITE that is next in the ring, when nothing is in flight. False: nothing is done. */
 bool sn_near_write(struct sn_qp *qp, uint32_t *bytes);
+
+/* transport/far.c: short messages of and for a queue pair of another process. False: nothing is done. */
+bool sn_far_write(struct sn_qp *qp, uint32_t *bytes); /* sends the WRITE that is next in the ring; nothing else waits to be sent */
+bool sn_far_acknowledge(struct sn_qp *qp);            /* sends what is due */
 struct sn_nic *sn_port_find_peer(struct sn_port *port, const uint8_t gid[16], uint32_t qpn); /* port/route.c */
 
 /* transport/retry.c */

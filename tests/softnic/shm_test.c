@@ -14,17 +14,12 @@
 
 #include "datagram.h"
 #include "harness.h"
+#include "sides.h"
 #include "softnic/fault/describe.h"
 #include "softnic/wire/shm.h"
 #include "softnic/wire/shm_process.h"
 
-enum { RING = 65536, LENGTH = 1 << 20 };
-
-struct side {
-    struct world w; /* its second NIC is nobody's */
-    struct sn_wire *wire;
-    struct end e;
-};
+enum { LENGTH = 1 << 20 };
 
 /* What is said of the other side's process, and how often somebody asked. */
 static bool wants_cpu;
@@ -37,58 +32,13 @@ static bool says(int pid)
     return wants_cpu;
 }
 
-/* World without NICs of the harness's numbers: the wire gives the slot. */
-static void side_open(struct side *s, struct options *o, uint8_t host)
-{
-    struct sn_shm_config config = {.ring_bytes = RING, .passive = true, .wants_cpu = says};
-    uint8_t gid[1][16] = {{0xfd, 0x77, [14] = host}}, slot;
-
-    gid[0][8] = (uint8_t)(getpid() >> 8);
-    gid[0][9] = (uint8_t)getpid();
-    memset(s, 0, sizeof(*s));
-    world_open(&s->w, o);
-    assert_int_equal(sn_shm_create(s->w.port, &config, &s->wire), 0);
-    assert_int_equal(sn_shm_bind(s->wire, gid, 1, &slot), 0);
-    struct sn_nic_config nic = {.name = "softnic9", .gid_count = 1, .slot = slot, .seed = 5};
-    memcpy(nic.gid[0], gid[0], 16);
-    assert_int_equal(sn_nic_destroy(s->w.nic[0]), 0);
-    assert_int_equal(sn_nic_create(s->w.port, &nic, &s->w.nic[0]), 0);
-    sn_port_attach_wire(s->w.port, s->wire);
-    end_open(&s->e, &s->w, 0, o);
-}
-
-static void side_close(struct side *s)
-{
-    sn_port_lock(s->w.port); /* the wire's helper thread may just be told that the other side is gone */
-    end_close(&s->e);
-    sn_port_attach_wire(s->w.port, NULL);
-    sn_port_unlock(s->w.port);
-    s->wire->ops->destroy(s->wire);
-    world_close(&s->w);
-}
-
-/* Turns of both, in virtual time; the connection is made by the wire's helper threads, in real time. */
-static void turns(struct side *a, struct side *b, int n, uint64_t ns)
-{
-    const struct timespec moment = {.tv_nsec = 50000};
-
-    for (int i = 0; i < n; i++) {
-        a->w.now += ns;
-        b->w.now += ns;
-        sn_port_run(a->w.port);
-        sn_port_run(b->w.port);
-        if (i % 16 == 0)
-            nanosleep(&moment, NULL);
-    }
-}
-
 static const struct sn_cqe64 *wait_cqe(struct side *a, struct side *b, struct side *whose, bool receive, uint64_t ns)
 {
     for (int i = 0; i < 20000; i++) {
         const struct sn_cqe64 *c = receive ? next_rcqe(&whose->e) : next_cqe(&whose->e);
         if (c != NULL)
             return c;
-        turns(a, b, 4, ns);
+        sides_turn(a, b, 4, ns);
     }
     fail_msg("no completion");
     return NULL;
@@ -108,8 +58,8 @@ static void test_refused_on_its_way(void **state)
     o.rnr_retry = 7;
     o.min_rnr = 1;
     o.ack_timeout = 0;
-    side_open(&a, &o, 1);
-    side_open(&b, &o, 2);
+    side_open(&a, &o, 1, says);
+    side_open(&b, &o, 2, says);
     ends_connect(&a.e, &b.e);
     fill(a.e.mem, LENGTH, 4);
     for (int round = 0; round < 4; round++) {
@@ -118,7 +68,7 @@ static void test_refused_on_its_way(void **state)
         uint32_t index = post(&a.e, &wr);
         for (int i = 0; i < 2000 && naks < 3; i++) {
             struct sn_counters c;
-            turns(&a, &b, 1 + i % 3, 1000);
+            sides_turn(&a, &b, 1 + i % 3, 1000);
             sn_nic_get_counters(a.e.nic, &c);
             naks = c.rnr_nak_retry_err - 3u * (unsigned)round;
         }
@@ -151,8 +101,8 @@ static void test_datagram(void **state)
 
     o.service = SN_SERVICE_UD;
     o.qkey = 0x1234567;
-    side_open(&a, &o, 1);
-    side_open(&b, &o, 2);
+    side_open(&a, &o, 1, says);
+    side_open(&b, &o, 2, says);
     ends_connect(&a.e, &b.e);
     fill(a.e.mem, 4096, 5);
     for (uint32_t k = 0; k < 4; k++) {
@@ -212,8 +162,8 @@ static void open_and_write(struct side *a, struct side *b, struct wr *wr)
     o.ack_timeout = TIMEOUT_CODE;
     asked = 0;
     wants_cpu = true;
-    side_open(a, &o, 1);
-    side_open(b, &o, 2);
+    side_open(a, &o, 1, says);
+    side_open(b, &o, 2, says);
     ends_connect(&a->e, &b->e);
     fill(a->e.mem, 4096, 3);
     *wr = wr_write(&a->e, &b->e, 0, 0, 4096);
@@ -477,8 +427,8 @@ static void test_by_reference(void **state)
     uint32_t key;
     (void)state;
 
-    side_open(&a, &o, 1);
-    side_open(&b, &o, 2);
+    side_open(&a, &o, 1, says);
+    side_open(&b, &o, 2, says);
     ends_connect(&a.e, &b.e);
     at = map_file(NULL, F_SEAL_SHRINK, &fd[0]);
     fill(at, FILE_BYTES, 11);

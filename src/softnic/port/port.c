@@ -272,6 +272,8 @@ static unsigned turn(struct sn_port *port)
     if (port->wire != NULL && wire_is_due(port, rung)) {
         int got = port->wire->ops->poll(port->wire, WIRE_BUDGET);
         work += got > 0 ? (unsigned)got : 0;
+        if (port->ack_first != NULL)
+            sn_rc_send_acks(port); /* a peer waits for it; the rest of the turn can */
     }
     if (port->xfers != NULL)
         work += sn_xfer_poll(port);

@@ -114,17 +114,17 @@ static void ask_again(struct sn_qp *qp)
     qp->tx.gap = true;
 }
 
-void sn_rc_acknowledged(struct sn_qp *qp, const struct sn_burst *b)
+void sn_rc_acknowledged(struct sn_qp *qp, uint32_t psn, uint8_t syndrome)
 {
-    bool ack = sn_aeth_is_ack(b->syndrome), lost;
+    bool ack = sn_aeth_is_ack(syndrome), lost;
 
     if (!sn_state_drains(qp->state))
         return;
-    if (!sn_aeth_is_known(b->syndrome)) { /* reserved: as if it had not come (9.7.5.2) */
+    if (!sn_aeth_is_known(syndrome)) { /* reserved: as if it had not come (9.7.5.2) */
         qp->nic->counters.rx_reserved_syndrome++;
         return;
     }
-    if (!advance(qp, ack ? sn_psn_add(b->psn, 1) : b->psn, &lost))
+    if (!advance(qp, ack ? sn_psn_add(psn, 1) : psn, &lost))
         return;
     if (lost) {
         sn_rc_complete(qp);
@@ -135,16 +135,16 @@ void sn_rc_acknowledged(struct sn_qp *qp, const struct sn_burst *b)
         sn_rc_complete(qp);
         return;
     }
-    if (sn_aeth_is_rnr(b->syndrome)) {
+    if (sn_aeth_is_rnr(syndrome)) {
         qp->nic->counters.rnr_nak_retry_err++;
         sn_rc_complete(qp);
-        sn_rc_rnr(qp, b->syndrome & 0x1f);
-    } else if (b->syndrome == SN_AETH_NAK_SEQUENCE) {
+        sn_rc_rnr(qp, syndrome & 0x1f);
+    } else if (syndrome == SN_AETH_NAK_SEQUENCE) {
         qp->nic->counters.packet_seq_err++;
         sn_rc_complete(qp);
         sn_rc_retry(qp);
     } else {
-        refused(qp, b->psn, b->syndrome);
+        refused(qp, psn, syndrome);
     }
 }
 

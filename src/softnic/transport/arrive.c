@@ -72,7 +72,7 @@ static bool execute(struct sn_qp *qp, const struct sn_burst *b)
         return sn_unreliable_receive(qp, b);
     switch (b->kind) {
     case SN_KIND_ACK:
-        sn_rc_acknowledged(qp, b);
+        sn_rc_acknowledged(qp, b->psn, b->syndrome);
         return true;
     case SN_KIND_READ_RESPONSE:
     case SN_KIND_ATOMIC_ACK:

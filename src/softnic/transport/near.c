@@ -14,11 +14,9 @@
 #include "softnic/exec/order.h"
 #include "softnic/exec/state.h"
 #include "softnic/queue/cq.h"
+#include "softnic/transport/plain.h"
 
-enum {
-    ECN_CE = 3,
-    PIECES = 2, /* that one basic block can hold behind control and remote address */
-};
+enum { ECN_CE = 3 };
 
 /* What arrive.c asks of each burst, for both directions of a connection. */
 static bool are_connected(const struct sn_qp *a, const struct sn_qp *b)
@@ -48,11 +46,6 @@ static struct sn_qp *near_of(struct sn_qp *qp)
     return qp->near;
 }
 
-static bool is_watched(const struct sn_port *port)
-{
-    return port->faults != NULL || port->tap != NULL || port->capture != NULL;
-}
-
 /* May it send, with nothing in flight, nothing fetched and nobody to tell when it has drained? */
 static bool is_idle(const struct sn_qp *qp)
 {
@@ -62,17 +55,6 @@ static bool is_idle(const struct sn_qp *qp)
            !qp->sq.gpu_ring;
 }
 
-/* Does the responder wait for just this PSN, with nothing begun and nothing owed? */
-static bool is_ready(const struct sn_qp *qp, uint32_t psn)
-{
-    const struct sn_rx *rx = &qp->rx;
-
-    if (qp->state == SN_QP_RTR && !qp->established)
-        return false; /* its first packet is an event: arrive.c */
-    return sn_state_receives(qp->state) && qp->params.rwe && rx->epsn == psn && rx->kind == SN_KIND_COUNT &&
-           rx->rd_next == rx->rd_tail && qp->rx_first == NULL && !rx->nak_sent && !rx->ack_due && !rx->refused;
-}
-
 /* Is there nothing to decide about a CQE but where it goes? A full ring is looked at again by queue/cq.c. */
 static bool takes_cqe(const struct sn_cq *cq)
 {
@@ -80,74 +62,9 @@ static bool takes_cqe(const struct sn_cq *cq)
            (cq->overrun_ignore || cq->assigned - cq->consumer <= cq->mask);
 }
 
-/* ---- the WQE ---------------------------------------------------------------------------------------------------- */
-
-struct plain_write {
-    uint64_t raddr;
-    uint32_t rkey;
-    uint32_t length, packets;
-    uint8_t ce; /* enum sn_ce */
-    unsigned pieces;
-    struct {
-        const uint8_t *from;
-        uint32_t length;
-    } piece[PIECES];
-};
-
-/* Where a piece's bytes are; NULL: the long way says what is wrong, or knows how to get at them. */
-static const uint8_t *source(struct sn_qp *qp, const uint8_t *raw, const struct sn_piece *piece)
-{
-    const struct sn_mkey *key;
-
-    if (piece->is_inline || piece->length == 0)
-        return raw + (piece->is_inline ? piece->addr : 0);
-    key = sn_qp_key(qp, &qp->lkey_cache, piece->lkey);
-    if (sn_mkey_check(key, qp->attr.pdn, 0, piece->addr, piece->length) != SN_FAULT_NONE || key->space != SN_SPACE_HOST)
-        return NULL;
-    return sn_mkey_at(key, piece->addr);
-}
-
-static bool gather(struct sn_qp *qp, const uint8_t *raw, uint32_t ds, struct plain_write *w)
-{
-    struct sn_piece piece;
-    uint64_t length = 0;
-
-    w->pieces = 0;
-    for (uint32_t seg = 2; seg < ds; seg = piece.next) {
-        if (sn_wqe_piece(raw, seg, ds, &piece) != SN_FAULT_NONE)
-            return false;
-        w->piece[w->pieces].from = source(qp, raw, &piece);
-        w->piece[w->pieces].length = piece.length;
-        if (w->piece[w->pieces++].from == NULL)
-            return false;
-        length += piece.length;
-    }
-    w->length = (uint32_t)length;
-    return length <= qp->port->burst_bytes && length <= sn_qp_max_message(qp);
-}
-
-/* `raw` has to be the WQE that is due, a WRITE without anything special in one basic block, of host memory. */
-static bool read_wqe(struct sn_qp *qp, const uint8_t *raw, struct plain_write *w)
-{
-    const struct sn_ctrl_seg *ctrl = (const struct sn_ctrl_seg *)(const void *)raw;
-    const struct sn_raddr_seg *remote = (const struct sn_raddr_seg *)(const void *)(raw + SN_WQE_SEG);
-    uint32_t identity = (uint32_t)qp->sq.fetched << 8 | SN_OPCODE_RDMA_WRITE, ds = sn_ctrl_ds(ctrl);
-
-    if (sn_get32(ctrl->opmod_idx_opcode) != identity || sn_get32(ctrl->qpn_ds) >> 8 != qp->qpn || ds < 2 ||
-        ds > 2 + PIECES || ctrl->fm_ce_se >> 5 != SN_FENCE_NONE)
-        return false;
-    w->ce = (ctrl->fm_ce_se >> 2) & 3;
-    w->raddr = sn_get64(remote->raddr);
-    w->rkey = sn_get32(remote->rkey);
-    if (!gather(qp, raw, ds, w))
-        return false;
-    w->packets = sn_mtu_packets(w->length, qp->mtu);
-    return true;
-}
-
 /* ---- all of it at once ------------------------------------------------------------------------------------------- */
 
-static bool place(struct sn_qp *qp, const struct plain_write *w)
+static bool place(struct sn_qp *qp, const struct sn_plain *w)
 {
     struct sn_mkey *key = sn_qp_key(qp, &qp->rkey_cache, w->rkey);
     uint8_t *to;
@@ -209,14 +126,14 @@ static void complete(struct sn_qp *qp, uint16_t index)
 bool sn_near_write(struct sn_qp *qp, uint32_t *bytes)
 {
     struct sn_qp *other = near_of(qp);
-    struct plain_write w;
+    struct sn_plain w;
     uint64_t raw[SN_WQE_BB / 8];
 
-    if (other == NULL || is_watched(qp->port) || !is_idle(qp) || !is_ready(other, qp->tx.psn) ||
+    if (other == NULL || sn_port_is_watched(qp->port) || !is_idle(qp) || !sn_plain_expects(other, qp->tx.psn) || other->rx.ack_due ||
         !takes_cqe(qp->send_cq) || !sn_sq_look(qp))
         return false;
     sn_fetch(raw, qp->sq.ring + (qp->sq.fetched & (qp->sq.blocks - 1)) * SN_WQE_BB, SN_WQE_BB);
-    if (!read_wqe(qp, (const uint8_t *)raw, &w) || (w.length != 0 && !place(other, &w)))
+    if (!sn_plain_read(qp, (const uint8_t *)raw, &w) || (w.length != 0 && !place(other, &w)))
         return false;
     *bytes += w.length;
     qp->port->effort += w.length >> 4; /* 16 bytes a ns */

@@ -372,7 +372,7 @@ static void build_header(struct sn_qp *qp)
     h->udp_sport = p->path.udp_sport;
     h->flow_label = p->path.flow_label;
     memcpy(h->dmac, p->path.rmac, 6);
-    qp->route_generation = qp->near_generation = qp->port->topology - 1; /* look it up anew */
+    qp->route_generation = qp->near_generation = qp->far_generation = qp->port->topology - 1; /* look it up anew */
 }
 
 static int to_rtr(struct sn_qp *qp)

@@ -389,7 +389,7 @@ static unsigned send_turn(struct sn_qp *qp)
         /* What is in hand leaves before the record, a line that the producer owns, is read again. */
         if (steps != 0 && tx->next == tx->tail && qp->sq.posted == qp->sq.fetched && qp->sq.doorbell)
             break;
-        if (tx->head == tx->tail && sn_near_write(qp, &bytes)) {
+        if ((tx->head == tx->tail && sn_near_write(qp, &bytes)) || (tx->next == tx->tail && sn_far_write(qp, &bytes))) {
             steps++;
             continue;
         }

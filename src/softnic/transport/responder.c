@@ -23,8 +23,13 @@ void sn_rc_ack_due(struct sn_qp *qp, uint8_t syndrome, uint32_t psn)
 
 static bool send_ack(struct sn_qp *qp)
 {
-    struct sn_burst *b = sn_port_burst(qp, false);
+    struct sn_burst *b;
 
+    if (sn_far_acknowledge(qp)) {
+        qp->rx.ack_due = false;
+        return true;
+    }
+    b = sn_port_burst(qp, false);
     if (b == NULL)
         return false;
     b->kind = SN_KIND_ACK;

@@ -135,7 +135,8 @@ static const struct sn_wire_ops ops = {.name = "shm",
                                        .sleeping = sleeping,
                                        .destroy = destroy,
                                        .peer_turns = peer_turns,
-                                       .peer_wants_cpu = peer_wants_cpu};
+                                       .peer_wants_cpu = peer_wants_cpu,
+                                       .send_short = shm_send_short};
 
 static int open_descriptors(struct shm_wire *w)
 {

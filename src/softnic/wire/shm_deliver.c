@@ -4,7 +4,8 @@
 
 #include "softnic/wire/shm_internal.h"
 
-static bool addresses(struct shm_connection *c, const struct shm_header *h, struct sn_burst *b)
+/* Who sent a record, and to whom. False: nonsense. */
+static bool addresses(struct shm_connection *c, const struct shm_header *h, const uint8_t **from, const uint8_t **to)
 {
     unsigned dgid = h->dqpn >> 24, sgid = h->sqpn >> 24;
     const struct shm_identity *own = &c->endpoint->identity;
@@ -12,11 +13,11 @@ static bool addresses(struct shm_connection *c, const struct shm_header *h, stru
         return false;
     if (sgid >= c->peer.gid_count)
         return false;
-    memcpy(b->sgid, c->peer.gid[sgid], 16);
+    *from = c->peer.gid[sgid];
     if (dgid == SHM_ACCEPTED_GID && !c->connector)
-        memcpy(b->dgid, c->target, 16);
+        *to = c->target;
     else if (dgid < own->gid_count)
-        memcpy(b->dgid, own->gid[dgid], 16);
+        *to = own->gid[dgid];
     else
         return false;
     return true;
@@ -60,6 +61,38 @@ static void fill(const struct shm_record *r, struct sn_burst *b)
         b->iov[i] = (struct sn_iov){r->span[i].addr, r->span[i].length, SN_SPACE_HOST};
 }
 
+static void deliver_burst(struct shm_connection *c, struct sn_nic *nic, struct shm_record *r, const uint8_t from[16],
+                          const uint8_t to[16])
+{
+    struct sn_burst b;
+    bool whole = !(r->header.flags & SHM_BY_REFERENCE) || shm_window_resolve(c, r);
+    memcpy(b.sgid, from, 16);
+    memcpy(b.dgid, to, 16);
+    fill(r, &b);
+    if (whole && nic)
+        sn_nic_receive(nic, &b);
+}
+
+/* A message of few words may go past the burst. False: it has to become one. */
+static bool deliver_short(struct sn_nic *nic, const struct shm_header *h, const uint8_t from[16])
+{
+    if (h->npackets != 1 || h->length > SN_SHORT_BYTES || h->dmalen != h->length || h->mtu_service > 15 || h->psn >> 24)
+        return false;
+    const struct sn_short m = {.kind = h->kind,
+                               .flags = h->flags,
+                               .syndrome = h->syndrome,
+                               .mtu = h->mtu_service,
+                               .dqpn = h->dqpn & 0xffffff,
+                               .sqpn = h->sqpn & 0xffffff,
+                               .psn = h->psn,
+                               .length = h->length,
+                               .rkey = h->rkey,
+                               .msn = h->msn & 0xffffff,
+                               .va = h->va,
+                               .word = h->inlined};
+    return sn_nic_receive_short(nic, &m, from);
+}
+
 unsigned shm_deliver(struct shm_wire *w, struct shm_connection *c, unsigned budget)
 {
     unsigned done = 0;
@@ -68,20 +101,18 @@ unsigned shm_deliver(struct shm_wire *w, struct shm_connection *c, unsigned budg
         enum shm_verdict verdict = shm_rx_peek(&c->rx, &r);
         if (verdict == SHM_NONE)
             break;
-        struct sn_burst b;
-        if (verdict == SHM_BAD || !addresses(c, &r.header, &b)) {
+        const uint8_t *from, *to;
+        if (verdict == SHM_BAD || !addresses(c, &r.header, &from, &to)) {
             shm_add(&shm_totals.bad_records, 1);
             shm_peer_kill(w, c);
             break;
         }
-        bool whole = !(r.header.flags & SHM_BY_REFERENCE) || shm_window_resolve(c, &r);
-        fill(&r, &b);
-        struct sn_nic *nic = whole ? sn_port_find_nic(w->wire.port, b.dgid) : NULL;
-        if (nic)
-            sn_nic_receive(nic, &b);
+        struct sn_nic *nic = sn_port_find_nic(w->wire.port, to);
+        if (!nic || !deliver_short(nic, &r.header, from))
+            deliver_burst(c, nic, &r, from, to);
         shm_rx_consume(&c->rx, &r);
         shm_add(&shm_totals.bursts_received, 1);
-        shm_add(&shm_totals.bytes_received, b.length);
+        shm_add(&shm_totals.bytes_received, r.header.length);
         done++;
     }
     if (c->open)

@@ -157,6 +157,7 @@ unsigned shm_deliver(struct shm_wire *w, struct shm_connection *c, unsigned budg
 
 /* shm_send.c */
 int shm_send(struct sn_wire *wire, const struct sn_burst *burst);
+bool shm_send_short(struct sn_wire *wire, const struct sn_burst *header, struct sn_route *route, const struct sn_short *m);
 
 /* shm_window.c */
 bool shm_window_refer(struct shm_wire *w, struct shm_connection *c, const struct sn_burst *b, struct shm_header *h);

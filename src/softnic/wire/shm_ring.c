@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "softnic/exec/order.h"
+
 _Static_assert(sizeof(struct shm_region) <= SHM_CONTROL_BYTES, "control data fit before the rings");
 _Static_assert(sizeof(_Atomic uint64_t) == 8 && ATOMIC_LLONG_LOCK_FREE == 2, "positions are shared between processes");
 
@@ -85,6 +87,26 @@ static int put_payload(struct shm_tx *tx, uint64_t position, uint64_t length, sh
     return rc || first == length ? rc : copy(arg, tx->data, first, length - first);
 }
 
+/*
+ * The record that has been written at the tail becomes visible: before the look at `asleep` (see the header). A store and a
+ * fence: a processor that makes one exchange of them waits until the record's bytes are visible, and a consumer that polls
+ * takes the line away in between.
+ */
+static int commit(struct shm_tx *tx, uint64_t bytes)
+{
+    uint64_t position = tx->tail;
+    tx->tail += bytes;
+#if defined(__x86_64__) && !defined(SN_TSAN)
+    atomic_store_explicit(commit_word(tx->data, tx->size, position), tx->nonce + position, memory_order_release);
+    atomic_thread_fence(memory_order_seq_cst);
+#else
+    atomic_store_explicit(commit_word(tx->data, tx->size, position), tx->nonce + position, memory_order_seq_cst);
+#endif
+    if (!atomic_load_explicit(&tx->shared->asleep, memory_order_seq_cst))
+        return 0;
+    return atomic_exchange_explicit(&tx->shared->asleep, 0, memory_order_relaxed) != 0;
+}
+
 int shm_tx_put(struct shm_tx *tx, const struct shm_header *header, const struct shm_operands *operands,
                shm_copy_fn copy, void *arg)
 {
@@ -105,12 +127,15 @@ int shm_tx_put(struct shm_tx *tx, const struct shm_header *header, const struct 
     if (rc)
         return rc;
     memcpy(line + 8, &h, sizeof(h));
-    tx->tail = position + shm_record_bytes(&h);
-    /* Orders the record before its commit word, and the commit word before the look at `asleep` (see the header). */
-    atomic_store_explicit(commit_word(tx->data, tx->size, position), tx->nonce + position, memory_order_seq_cst);
-    if (!atomic_load_explicit(&tx->shared->asleep, memory_order_seq_cst))
-        return 0;
-    return atomic_exchange_explicit(&tx->shared->asleep, 0, memory_order_relaxed) != 0;
+    return commit(tx, shm_record_bytes(&h));
+}
+
+int shm_tx_put_line(struct shm_tx *tx, const struct shm_header *header)
+{
+    struct shm_header *h = (struct shm_header *)(void *)(tx->data + (tx->tail & (tx->size - 1)) + 8);
+
+    *h = *header;
+    return commit(tx, SHM_LINE);
 }
 
 bool shm_rx_ready(const struct shm_rx *rx)

@@ -9,7 +9,7 @@
  * a line of its own, now and then; the producer reads it when it seems to be out of room.
  *
  * Sleeping: the consumer stores `asleep` and then looks at the next commit word; the producer stores the commit word
- * and then looks at `asleep`; all four are sequentially consistent, so at least one of them sees the other.
+ * and then looks at `asleep`; between the two each has a sequentially consistent order, so at least one of them sees the other.
  *
  * Nothing read from shared memory is trusted: positions live in private memory, a header is copied out once and judged,
  * and payload is addressed through a mask.
@@ -107,6 +107,9 @@ typedef int (*shm_copy_fn)(void *arg, void *dst, uint64_t from, uint64_t n);
  */
 int shm_tx_put(struct shm_tx *tx, const struct shm_header *header, const struct shm_operands *operands,
                shm_copy_fn copy, void *arg);
+
+/* The same for a record of one line, with its payload, if any, in `inlined` already. */
+int shm_tx_put_line(struct shm_tx *tx, const struct shm_header *header);
 
 /* True if a record is waiting. */
 bool shm_rx_ready(const struct shm_rx *rx);

@@ -220,3 +220,45 @@ int shm_send(struct sn_wire *wire, const struct sn_burst *burst)
         shm_peer_reap(w);
     return rc;
 }
+
+/* The indices of both GIDs, and the connection as shm_send would choose it. False: there is none yet. */
+static bool find_route(struct shm_wire *w, const struct sn_burst *b, struct sn_route *route)
+{
+    struct shm_connection *c = shm_peer_at(w, b);
+    if (!c)
+        return false;
+    struct shm_header h = header_of(c, b);
+    *route = (struct sn_route){c->id, h.dqpn, h.sqpn};
+    w->last = c;
+    return true;
+}
+
+bool shm_send_short(struct sn_wire *wire, const struct sn_burst *header, struct sn_route *route, const struct sn_short *m)
+{
+    struct shm_wire *w = (struct shm_wire *)wire;
+    if ((!w->last || w->last->id != route->id) && !find_route(w, header, route))
+        return false;
+    struct shm_connection *c = w->last;
+    if (!shm_tx_room(&c->tx, SHM_LINE))
+        return false;
+    const struct shm_header h = {.dqpn = route->to,
+                                 .sqpn = route->from,
+                                 .kind = m->kind,
+                                 .flags = m->flags,
+                                 .mtu_service = m->mtu,
+                                 .syndrome = m->syndrome,
+                                 .psn = m->psn,
+                                 .npackets = 1,
+                                 .length = m->length,
+                                 .va = m->va,
+                                 .rkey = m->rkey,
+                                 .dmalen = m->length,
+                                 .msn = m->msn,
+                                 .inlined = m->word};
+    c->full_since = 0;
+    if (shm_tx_put_line(&c->tx, &h))
+        wake(c);
+    shm_add(&shm_totals.bursts_sent, 1);
+    shm_add(&shm_totals.bytes_sent, m->length);
+    return true;
+}

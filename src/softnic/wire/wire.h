@@ -10,6 +10,25 @@ struct sn_burst;
 struct sn_wire;
 struct sn_port;
 
+enum { SN_SHORT_BYTES = 8 };
+
+/*
+ * A packet that is a whole message, in few fields: a WRITE without immediate of up to SN_SHORT_BYTES, or an acknowledgement.
+ * As a burst it would have FIRST and LAST among its flags, one packet, and a queue pair's own addressing (RC, no congestion mark).
+ */
+struct sn_short {
+    uint8_t kind, flags, syndrome, mtu; /* as in a burst */
+    uint32_t dqpn, sqpn, psn, length;
+    uint32_t rkey, msn;
+    uint64_t va, word; /* word: the payload, in the order of memory */
+};
+
+/* What a wire remembers of the way to a queue pair's peer. Zero: nothing. */
+struct sn_route {
+    uint64_t id;
+    uint32_t to, from;
+};
+
 struct sn_wire_ops {
     const char *name; /* "shm" */
     /*
@@ -34,7 +53,13 @@ struct sn_wire_ops {
      */
     bool (*peer_turns)(struct sn_wire *wire, const struct sn_burst *header, uint32_t *turns);
     bool (*peer_wants_cpu)(struct sn_wire *wire, const struct sn_burst *header);
+    /* The same as `send`, of a short message with the addressing of `header`. False: nothing was done, `send` has to. NULL: always. */
+    bool (*send_short)(struct sn_wire *wire, const struct sn_burst *header, struct sn_route *route, const struct sn_short *m);
 };
+
+struct sn_nic;
+/* A short message has come, from a peer with this GID (transport/far.c). False: nothing was done, sn_nic_receive has to. */
+bool sn_nic_receive_short(struct sn_nic *nic, const struct sn_short *m, const uint8_t sgid[16]);
 
 struct sn_wire {
     const struct sn_wire_ops *ops;

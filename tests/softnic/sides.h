@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two ports of one process over the shared-memory wire, each a world of its own, driven by hand in virtual time. */
+#ifndef TESTS_SOFTNIC_SIDES_H
+#define TESTS_SOFTNIC_SIDES_H
+
+#include "harness.h"
+#include "softnic/wire/shm.h"
+
+enum { SIDE_RING = 65536 };
+
+struct side {
+    struct world w; /* its second NIC is nobody's */
+    struct sn_wire *wire;
+    struct end e;
+};
+
+/* `host`: the last byte of its GID. wants_cpu: what the wire is told of its peers' processes; NULL: what /proc says. */
+void side_open(struct side *s, const struct options *o, uint8_t host, bool (*wants_cpu)(int pid));
+void side_close(struct side *s);
+/* n turns of both, `ns` apart; the connection is made by the wire's helper threads, in real time. Returns the work done. */
+int sides_turn(struct side *a, struct side *b, int n, uint64_t ns);
+
+#endif
