@@ -130,7 +130,7 @@ GDAKI_DEV_INLINE bool gdaki_finish_run(const struct gdaki_group &g, struct doca_
         gdaki_handler<nic_handler>(qp) == DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF) {
         bool handed = g.leads() && gdaki_hand_over<resource_sharing_mode>(qp, from, to) == 0;
         gdaki_announce_bf<resource_sharing_mode>(g, qp, handed ? to : 0, NULL, DOCA_GPUNETIO_VERBS_SYNC_SCOPE_GPU, code_opt);
-        return handed || !g.leads();
+        return !g.leads() || (handed && !gdaki_cq_stopped(&qp->cq_sq)); /* stopped: nothing was rung */
     }
     return !g.leads() || gdaki_finish<resource_sharing_mode, nic_handler>(qp, from, to, settled, code_opt);
 }

@@ -239,11 +239,54 @@ static void counters_end_too(void **)
     cudaFreeHost(status);
 }
 
+/* Stops the queue as a kernel's mistake elsewhere would, while this warp writes its WQEs. */
+struct make_and_stop {
+    qp_t qp;
+    __device__ void operator()(struct doca_gpu_dev_verbs_wqe *wqe, uint64_t index, uint64_t) const
+    {
+        doca_gpu_dev_verbs_wqe_prepare_nop(qp, wqe, (uint16_t)index, DOCA_GPUNETIO_IB_MLX5_WQE_CTRL_CQ_UPDATE);
+        gdaki_cq_fail(&qp->cq_sq, GDAKI_ERROR_SOFTWARE, index);
+    }
+};
+
+__global__ void post_and_stop(qp_t qp, uint64_t *ticket, int *status)
+{
+    struct gdaki_group g = gdaki_group_by(qp, 0);
+    ticket[threadIdx.x] = gdaki_post_group<GPU, AUTO>(g, qp, 1, 0, make_and_stop{qp}, NULL);
+    status[threadIdx.x] = doca_gpu_dev_verbs_wait(qp, ticket[threadIdx.x]);
+}
+
+/* A ticket says that the NIC hears of the WQE. Of a queue that is stopped it does not, where ringing looks for that. */
+static void no_ticket_without_a_doorbell(void **)
+{
+    for (enum doca_gpu_dev_verbs_nic_handler handler :
+         {DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_BF, DOCA_GPUNETIO_VERBS_NIC_HANDLER_GPU_SM_NO_DBR,
+          DOCA_GPUNETIO_VERBS_NIC_HANDLER_CPU_PROXY}) {
+        mini_nic nic;
+        mini_queue *q = mini_create(&nic, 64, handler, false);
+        uint64_t *ticket = (uint64_t *)mini_alloc(32 * sizeof(*ticket));
+        int *status = (int *)mini_alloc(32 * sizeof(*status));
+        mini_start(&nic);
+        post_and_stop<<<1, 32>>>(q->qp, ticket, status);
+        assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
+        mini_stop(&nic);
+        assert_int_equal(q->qp->sq_wqe_pi, 0);
+        for (int t = 0; t < 32; t++) {
+            assert_true(ticket[t] == GDAKI_TICKET_NONE);
+            assert_int_equal(status[t], -EIO);
+        }
+        mini_destroy(&nic);
+        cudaFreeHost(ticket);
+        cudaFreeHost(status);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(error_at_wqe_3),    cmocka_unit_test(host_reads_it_meanwhile),
         cmocka_unit_test(waits_are_bounded), cmocka_unit_test(counters_end_too),
+        cmocka_unit_test(no_ticket_without_a_doorbell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
