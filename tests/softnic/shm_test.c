@@ -4,6 +4,7 @@
  * refused on their way, datagrams, and a peer that gets no processor.
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -355,6 +356,54 @@ static void test_process_states(void **state)
     assert_false(sn_process_wants_cpu(0)); /* a peer in another namespace of process ids */
 }
 
+enum { SLEEPERS = 5 };
+
+static void *sleeps(void *arg)
+{
+    for (;;)
+        pause();
+    return arg;
+}
+
+static void *spins(void *arg)
+{
+    for (volatile unsigned i = 0;; i++)
+        ;
+    return arg;
+}
+
+/* One call looks at a few threads only, and the next one goes on with the others: the one that is last is found, too. */
+static void test_process_of_many_threads(void **state)
+{
+    int status, calls;
+    bool soon = false;
+    (void)state;
+
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        pthread_t thread;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (int i = 0; i <= SLEEPERS; i++)
+            if (pthread_create(&thread, NULL, i == SLEEPERS ? spins : sleeps, NULL) != 0)
+                _exit(1);
+        sleeps(NULL);
+    }
+    /* Seven threads: at rest, three calls that look at two find nobody, and the fourth finds the one that spins. */
+    for (int i = 0; i < 1000 && !soon; i++) {
+        let_it_look_again();
+        for (calls = 1; calls < 1000 && !sn_process_wants_cpu_among(child, 2); calls++)
+            ;
+        for (calls = 1; calls < 1000 && !sn_process_wants_cpu_among(child, 2); calls++)
+            ;
+        soon = calls == 4; /* a sanitizer may have an eighth one */
+    }
+    assert_true(soon);
+    assert_true(sn_process_wants_cpu_among(child, 100)); /* all of them, from wherever that begins */
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+}
+
 /* ---- payload by reference ------------------------------------------------------------------------------------------ */
 
 enum { FILE_BYTES = 1 << 21 };
@@ -476,6 +525,7 @@ int main(void)
         cmocka_unit_test(test_starved_for_ever),    cmocka_unit_test(test_looks_and_is_silent),
         cmocka_unit_test(test_starved_with_looks),
         cmocka_unit_test(test_own_starvation),      cmocka_unit_test(test_process_states),
+        cmocka_unit_test(test_process_of_many_threads),
         cmocka_unit_test(test_by_reference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,7 +49,7 @@ struct sn_wire_ops {
     /*
      * For timers: who is at the other end of a queue pair with this addressing? NULL: never known. Lock held.
      * peer_turns: how often that process has looked at the wire, any number to compare with; false: not known (now).
-     * peer_wants_cpu: it lives, and a thread of it could run if it had a processor; a few system calls.
+     * peer_wants_cpu: it lives, and a thread of it could run if it had a processor; bounded, but many system calls.
      */
     bool (*peer_turns)(struct sn_wire *wire, const struct sn_burst *header, uint32_t *turns);
     bool (*peer_wants_cpu)(struct sn_wire *wire, const struct sn_burst *header);
