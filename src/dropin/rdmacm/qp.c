@@ -192,22 +192,6 @@ static int take_pd(struct cma_id *id, struct ibv_pd *pd, struct ibv_pd **out)
     return pd->context == id->id.verbs ? 0 : -EINVAL;
 }
 
-static struct ibv_qp *make_qp(struct cma_id *id, struct ibv_qp_init_attr_ex *a)
-{
-    if (a->comp_mask & ~(uint32_t)IBV_QP_INIT_ATTR_PD)
-        return ibv_create_qp_ex(id->id.verbs, a);
-    struct ibv_qp_init_attr plain = {.qp_context = a->qp_context,
-                                     .send_cq = a->send_cq,
-                                     .recv_cq = a->recv_cq,
-                                     .srq = a->srq,
-                                     .cap = a->cap,
-                                     .qp_type = a->qp_type,
-                                     .sq_sig_all = a->sq_sig_all};
-    struct ibv_qp *qp = ibv_create_qp(a->pd, &plain);
-    a->cap = plain.cap; /* what it got */
-    return qp;
-}
-
 static int create(struct cma_id *id, struct ibv_qp_init_attr_ex *a)
 {
     int rc;
@@ -218,7 +202,8 @@ static int create(struct cma_id *id, struct ibv_qp_init_attr_ex *a)
     a->comp_mask |= IBV_QP_INIT_ATTR_PD;
     if ((rc = make_cqs(id, a)))
         goto fail;
-    id->id.qp = make_qp(id, a);
+    /* With nothing but a domain this is ibv_create_qp, whose attributes are the first part of these. */
+    id->id.qp = ibv_create_qp_ex(id->id.verbs, a);
     rc = id->id.qp ? cma_qp_init(id) : errno ? -errno : -ENOMEM;
     if (rc)
         goto fail;
