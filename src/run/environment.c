@@ -114,7 +114,7 @@ int run_environment_set(const struct run_options *o, const struct run_paths *p)
 {
     int rc;
     if ((rc = set_if("SOFTNIC_DEVICES", o->devices)) || (rc = set_if("SOFTNIC_LINK", o->link)) ||
-        (rc = o->names ? set("SOFTNIC_NAMES", o->names) : set_default("SOFTNIC_NAMES", "mlx5_")) ||
+        (rc = o->names && *o->names ? set("SOFTNIC_NAMES", o->names) : set_default("SOFTNIC_NAMES", "mlx5_")) ||
         (rc = set_addresses(o->gid, o->wire)) || (rc = set_if("SOFTNIC_FAULTS", o->faults)) ||
         (rc = set_if("SOFTNIC_FAULT_SEED", o->fault_seed)) || (rc = set_if("SOFTNIC_SEED", o->seed)) ||
         (rc = set_capture(o->pcap)) || (rc = set_if("SOFTNIC_LOG", o->log)) ||

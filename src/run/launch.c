@@ -122,7 +122,7 @@ static int check_all(const struct run_options *options, const struct run_paths *
             rc = run_check(&target, paths, options->verbose);
         worst = rc > worst ? rc : worst;
     }
-    return worst;
+    return run_said() ? worst : RUN_FAILED;
 }
 
 int run_main(int argc, char **argv)

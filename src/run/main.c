@@ -26,11 +26,11 @@ int main(int argc, char **argv)
         return run_main(argc - 1, argv + 1);
     if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-?"))) {
         usage(stdout);
-        return RUN_OK;
+        return run_said() ? RUN_OK : RUN_FAILED;
     }
     if (argc > 1 && (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))) {
         puts("softnic " SOFTNIC_VERSION);
-        return RUN_OK;
+        return run_said() ? RUN_OK : RUN_FAILED;
     }
     if (argc > 1)
         run_say("'%s' is no command: expected run", argv[1]);

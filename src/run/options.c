@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <argp.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -105,4 +106,12 @@ void run_say(const char *format, ...)
     line[used++] = '\n';
     if (write(STDERR_FILENO, line, used) < 0)
         return; /* nobody listens */
+}
+
+bool run_said(void)
+{
+    if (!fflush(stdout) && !ferror(stdout))
+        return true;
+    run_say("cannot write to standard output: %s", strerror(errno));
+    return false;
 }

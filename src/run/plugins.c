@@ -31,11 +31,26 @@ struct seeker {
     void *arg;
 };
 
+/* A folder may be called anything: what glob(3) would read as a pattern is escaped. 0: there is no room. */
+static size_t escape(const char *folder, size_t length, char *to, size_t room)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (used + 2 > room)
+            return 0;
+        if (strchr("*?[]\\", folder[i]))
+            to[used++] = '\\';
+        to[used++] = folder[i];
+    }
+    return used;
+}
+
 static void seek(const struct seeker *s, const char *folder, size_t length, const char *pattern)
 {
-    char path[PATH_MAX], real[PATH_MAX];
+    char path[2 * PATH_MAX], real[PATH_MAX];
+    size_t used = escape(folder, length, path, sizeof(path));
     glob_t g;
-    if (!length || snprintf(path, sizeof(path), "%.*s/%s", (int)length, folder, pattern) >= (int)sizeof(path))
+    if (!used || (size_t)snprintf(path + used, sizeof(path) - used, "/%s", pattern) >= sizeof(path) - used)
         return;
     if (glob(path, 0, NULL, &g))
         return;

@@ -65,5 +65,6 @@ int run_environment_set(const struct run_options *options, const struct run_path
 int run_check(const struct run_target *target, const struct run_paths *paths, bool verbose);
 
 void run_say(const char *format, ...) __attribute__((format(printf, 1, 2))); /* to stderr, a line */
+bool run_said(void); /* did standard output take all of it? If not, that is said */
 
 #endif

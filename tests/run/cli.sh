@@ -85,6 +85,7 @@ once=$(vars "$softnic" run -d 3 -l infiniband -w none -n ib)
 same "run inside run" "$once" "$(vars "$softnic" run -d 3 -l ib -w none -n ib "$softnic" run)"
 case $once in *SOFTNIC_DEVICES=3*SOFTNIC_LINK=ib*SOFTNIC_NAMES=ib*SOFTNIC_WIRE=none*) ;; *) same "variables" "$once" "" ;; esac
 same "a variable that is set" "SOFTNIC_NAMES=roce" "$(SOFTNIC_NAMES=roce vars "$softnic" run | grep NAMES)"
+same "an empty option" "SOFTNIC_NAMES=mlx5_" "$(vars "$softnic" run -n "" | grep NAMES)"
 same "an option beside it" "SOFTNIC_NAMES=other" "$(SOFTNIC_NAMES=roce vars "$softnic" run -n other | grep NAMES)"
 same "own LD_LIBRARY_PATH" ":/opt/none" "$(LD_LIBRARY_PATH=/opt/none vars "$softnic" run | sed -n 's/^LD_LIBRARY_PATH=.*softnic-libs//p')"
 same "a relative capture" "SOFTNIC_PCAP=$work/x.pcap" "$(cd "$work" && vars "$softnic" run -p x.pcap | grep PCAP)"
@@ -171,6 +172,25 @@ expect 0 "0 refused, 1 missing" "$softnic" run --check "$work/lib/libuct.so.0"
 sed 's/libibverbs.so.1/libibverbz.so.1/' "$verbs" >"$work/lib/ucx/libuct_ib.so.0"
 expect 0 "does not load without libibverbz.so.1" "$softnic" run --check "$work/lib/libuct.so.0"
 same "another folder" 0 "$(UCX_MODULE_DIR="$work/elsewhere" "$softnic" run -v --check "$work/lib/libuct.so.0" | grep -c '^  plugin')"
+# What nobody could read was not said.
+expect_full() {
+    out=$("$@" 2>&1 >/dev/full)
+    got=$?
+    case $out in
+    *"cannot write to standard output: No space left"*) ;;
+    *) got="$got without saying why" ;;
+    esac
+    same "$* >/dev/full" 125 "$got"
+}
+expect_full "$softnic" --help
+expect_full "$softnic" --version
+expect_full "$softnic" run --check "$verbs"
+strange="$work/a [b] c*d?e\\f" # a pattern to glob(3), and a folder to everybody else
+mkdir -p "$strange/ucx"
+cp "$work/lib/libuct.so.0" "$strange/"
+cp "$verbs" "$strange/ucx/libuct_ib.so.0"
+same "plugins below a folder with a strange name" 1 "$("$softnic" run --check "$strange/libuct.so.0" | grep -c '^  plugin')"
+same "a variable names it" 1 "$(UCX_MODULE_DIR="$strange/ucx" "$softnic" run --check "$work/lib/libuct.so.0" | grep -c '^  plugin')"
 if [ -n "$static" ]; then
     expect 1 "is statically linked" "$softnic" run --check "$static"
 fi
