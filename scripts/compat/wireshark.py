@@ -4,7 +4,7 @@ to be an InfiniBand packet with its CRC."""
 import subprocess
 
 # What Wireshark may take a SEND's payload for, and then find malformed: guesses from any few bytes.
-GUESSES = ("smc", "smb_direct", "rpcordma", "nvme-rdma", "lnet", "iser", "eoib", "infiniband_sdp", "fcoib", "drbd")
+GUESSES = ("smc", "smb_direct", "rpcordma", "nvme-rdma", "lnet", "iser", "infiniband.eoib", "infiniband_sdp", "fcoib", "drbd")
 FIELDS = ("frame.number", "_ws.malformed", "_ws.expert.severity", "infiniband.bth.opcode", "infiniband.invariant.crc",
           "_ws.expert.message")
 WARNING = 0x600000

@@ -229,6 +229,7 @@ static void move_up(struct end *e, struct end *peer)
                              .log_rra_max = e->o.log_rra};
 
     memcpy(p.path.dgid, sn_nic_get_config(peer->nic)->gid[0], 16);
+    p.path.traffic_class = e->o.tclass;
     must(sn_qp_modify(e->nic, e->qpn, SN_QP_INIT, &p,
                       SN_QPF_PORT | SN_QPF_RWE | SN_QPF_RRE | SN_QPF_RAE | SN_QPF_PKEY_INDEX | SN_QPF_QKEY));
     must(sn_qp_modify(e->nic, e->qpn, SN_QP_RTR, &p,

@@ -43,6 +43,7 @@ struct options {
     uint32_t burst_bytes;    /* of the port */
     enum sn_service service;
     uint32_t qkey;           /* datagrams */
+    uint8_t tclass;          /* of a connection's packets; 3: as if congestion had been met on the way */
     const struct gdaki_gpu_ops *gpu;
     bool gpu_queues, gpu_data; /* "in GPU memory": reached by the copy engine only */
 };

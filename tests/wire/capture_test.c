@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../softnic/datagram.h"
 #include "format/bth.h"
 #include "replay.h"
 #include "softnic/wire/capture.h"
@@ -224,6 +225,98 @@ static void unreliable_connection(void **state)
     play_back(p.path);
 }
 
+static int lose_first(void *arg, const struct sn_burst *b)
+{
+    unsigned *seen = arg;
+    (void)b;
+    return (*seen)++ == 0 ? SN_TAP_DROP : SN_TAP_PASS;
+}
+
+/* A gap and its NAK (9.7.5.2); a receive buffer that is none (NAK 0x63); a key that ends with a SEND (9.4.1.1.3). */
+static void more_answers(void **state)
+{
+    struct options o = defaults;
+    struct wr wr;
+    struct pair p;
+    unsigned seen = 0;
+    uint32_t first, second;
+
+    (void)state;
+    open_pair(&p, &o, true, "nak_sequence.pcap");
+    sn_port_set_tap(p.w.port, lose_first, &seen);
+    wr = wr_write(&p.a, &p.b, 0, 0, 100);
+    first = put_wqe(&p.a, &wr);
+    second = post(&p.a, &wr);
+    world_run(&p.w);
+    expect_ok(&p.a, first);
+    expect_ok(&p.a, second);
+    close_pair(&p);
+    assert_true(frames_of(p.path) >= 5); /* two WRITEs, NAK, both again, ACK */
+
+    open_pair(&p, &o, false, "nak_operational.pcap");
+    post_recv(&p.b, p.b.mem, 4096, p.b.mkey ^ 0x100);
+    wr = wr_send(&p.a, 0, 64);
+    first = post(&p.a, &wr);
+    world_run(&p.w);
+    expect_error(&p.a, first, SN_SYND_REMOTE_OP);
+    close_pair(&p);
+    assert_int_equal(frames_of(p.path), 2);
+
+    open_pair(&p, &o, true, "invalidate.pcap");
+    receive(&p, 4096);
+    wr = with_opcode(wr_send(&p.a, 0, 1500), SN_OPCODE_SEND_INVAL);
+    wr.imm = sn_swap32(end_key(&p.b, p.b.mem, 64, 0, SN_ACCESS_REMOTE_INVALIDATE));
+    run_wr(&p, wr);
+    close_pair(&p);
+    assert_int_equal(frames_of(p.path), 3);
+}
+
+/* Marked packets, the notification that goes back, and what goes on (A17.9). */
+static void congestion(void **state)
+{
+    struct options o = defaults;
+    struct sn_counters c;
+    struct pair p;
+
+    (void)state;
+    o.tclass = 3;
+    for (unsigned ipv4 = 0; ipv4 < 2; ipv4++) {
+        open_pair(&p, &o, ipv4, ipv4 ? "cnp_ipv4.pcap" : "cnp_ipv6.pcap");
+        run_wr(&p, wr_write(&p.a, &p.b, 0, 0, 3000));
+        run_wr(&p, wr_read(&p.a, &p.b, 65536, 0, 3000));
+        sn_nic_get_counters(p.a.nic, &c);
+        assert_int_equal(c.rp_cnp_handled, 1);
+        close_pair(&p);
+        assert_int_equal(frames_of(p.path), 3 + 1 + 1 + 3 + 2); /* one CNP each way */
+    }
+}
+
+static void datagrams(void **state)
+{
+    struct options o = defaults;
+    struct pair p;
+
+    (void)state;
+    o.service = SN_SERVICE_UD;
+    o.qkey = 0x1234;
+    for (unsigned ipv4 = 0; ipv4 < 2; ipv4++) {
+        open_pair(&p, &o, ipv4, ipv4 ? "ud_ipv4.pcap" : "ud_ipv6.pcap");
+        for (unsigned i = 0; i < 4; i++) {
+            struct datagram d = {.qpn = p.b.qpn, .qkey = 0x1234, .length = 251 * i, .hops = 9, .flow = 0x12345};
+            d.opcode = i & 1 ? SN_OPCODE_SEND_IMM : 0;
+            memcpy(d.gid, sn_nic_get_config(p.b.nic)->gid[0], 16);
+            receive(&p, 4096);
+            uint32_t index = put_datagram(&p.a, &d);
+            ring(&p.a);
+            world_run(&p.w);
+            expect_ok(&p.a, index);
+            assert_non_null(next_rcqe(&p.b));
+        }
+        close_pair(&p);
+        assert_int_equal(frames_of(p.path), 4);
+    }
+}
+
 /* Packets that no exchange here has: every opcode once, ours included. */
 static void every_opcode(void **state)
 {
@@ -354,8 +447,15 @@ static int remove_folder(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reliable_connection), cmocka_unit_test(refusals),    cmocka_unit_test(unreliable_connection),
-        cmocka_unit_test(every_opcode),        cmocka_unit_test(a_file_each), cmocka_unit_test(time_of_day),
+        cmocka_unit_test(reliable_connection),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(unreliable_connection),
+        cmocka_unit_test(more_answers),
+        cmocka_unit_test(congestion),
+        cmocka_unit_test(datagrams),
+        cmocka_unit_test(every_opcode),
+        cmocka_unit_test(a_file_each),
+        cmocka_unit_test(time_of_day),
     };
 
     if (argc > 1) {

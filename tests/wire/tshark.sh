@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # tshark.sh CAPTURE_TEST VECTORS [GDAKI]: captures of every operation kind, opened with Wireshark's command line. No packet may be
 # malformed, none may carry an expert note of warning or error, and what it reads in them is what was sent.
+# shellcheck disable=SC2016  # what stands in single quotes is awk's
 set -u
 capture_test=$1
 vectors=$2
@@ -25,7 +26,7 @@ fi
 # Wireshark guesses what a SEND's payload might be, and may then find it malformed (any few bytes are an RPC-over-RDMA
 # header to it): of every SEND of whatever make.
 guesses=
-for protocol in smc smb_direct rpcordma nvme-rdma lnet iser eoib infiniband_sdp fcoib drbd; do
+for protocol in smc smb_direct rpcordma nvme-rdma lnet iser infiniband.eoib infiniband_sdp fcoib drbd; do
     guesses="$guesses --disable-protocol $protocol"
 done
 fields=
@@ -67,6 +68,21 @@ found=$(awk -F, '$4 != $5 { print "opcode " $5 " is read as " $4 }' "$work/opcod
 grep -q '^[0-9]*,,[^,]*,12,[0-9]*,0,4097,' "$work/fields" || complain "no READ of 4097 bytes"
 grep -q '^[0-9]*,,[^,]*,4,[0-9]*,1,,' "$work/fields" || complain "no SEND with a pad of 1"
 grep -q '^[0-9]*,,[^,]*,17,[0-9]*,0,,44,' "$work/fields" || complain "no RNR NAK"
+
+# Of exchanges alone: NAKs by their code, a SEND that ends a key, datagrams, notifications; at least so many frames of each.
+mergecap -a -w "$work/live" "$work"/nak_*.pcap "$work"/invalidate.pcap "$work"/ud_*.pcap "$work"/cnp_*.pcap || complain "mergecap failed"
+dissect "$work/live" >"$work/live.fields"
+expect_frames() { # COUNT WHAT AWK-CONDITION
+    [ "$(awk -F, "$3" "$work/live.fields" | wc -l)" -ge "$1" ] || complain "less than $1 of $2"
+}
+expect_frames 1 "NAK sequence error" '$4 == 17 && $8 == 96'
+expect_frames 1 "NAK invalid request" '$4 == 17 && $8 == 97'
+expect_frames 1 "NAK remote access" '$4 == 17 && $8 == 98'
+expect_frames 1 "NAK remote operational" '$4 == 17 && $8 == 99'
+expect_frames 1 "SEND last with invalidate" '$4 == 22'
+expect_frames 4 "datagrams, over IPv4 and IPv6" '$4 == 100'
+expect_frames 4 "datagrams with immediate" '$4 == 101'
+expect_frames 4 "CNPs, each way over IPv4 and IPv6" '$4 == 129'
 
 # Can it fail? A frame whose IP header promises more than there is.
 {
