@@ -6,7 +6,7 @@
 # where each packet's way is as long, then in a 16-ary fat tree. Each row is run three times and the least CPU time taken,
 # since a busy machine adds to it. --full: also scenarios/fat-tree-1000.sim, all-to-all, once.
 set -eu
-gdaki=$1
+gdaki=${1:?usage: bench-sim.sh PATH/gdaki [--full]}
 full=${2:-}
 here=$(cd "$(dirname "$0")/.." && pwd)
 dir=$(mktemp -d)

@@ -3,7 +3,7 @@
 # build.sh BUILD_DIR [TARGET...]: Ninja with JOBS jobs, everything or only the targets. One moving line on a terminal,
 # silence elsewhere unless something fails.
 set -eu
-build=$1
+build=${1:?usage: build.sh BUILD_FOLDER [TARGET...]}
 shift
 if [ $# -gt 0 ]; then set -- --target "$@"; fi
 if [ -t 1 ]; then

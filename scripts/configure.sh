@@ -4,7 +4,7 @@
 # (a moved or copied clone) is started anew, since CMake would refuse it.
 set -eu
 source_dir=$(cd "$(dirname "$0")/.." && pwd -P)
-build=$1
+build=${1:?usage: configure.sh BUILD_FOLDER [CMAKE-ARGUMENT...]}
 shift
 
 cache="$build/CMakeCache.txt"

@@ -4,7 +4,7 @@
 # each (default 10). What it finds new stays in BUILD_DIR/corpus/TARGET and is read again by the next run; an input that
 # fails is BUILD_DIR/crash/TARGET-*. Ends with a table; exit code 1 when anything failed.
 set -eu
-build=$1
+build=${1:?usage: fuzz.sh BUILD_FOLDER [TARGET...]}
 shift
 source_dir=$(cd "$(dirname "$0")/.." && pwd -P)
 seconds=${FUZZ_SECONDS:-10}

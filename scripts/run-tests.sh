@@ -6,7 +6,7 @@
 # ("[  SKIPPED ]", which CTest does not see). Both are counted and named in the closing lines, with the reason when the
 # test printed one as "SKIP: reason".
 set -u
-build=$1
+build=${1:?usage: run-tests.sh BUILD_FOLDER [CTEST-OPTION...]}
 shift
 jobs=${JOBS:-2}
 
