@@ -4,8 +4,9 @@
  * store to a register cannot, so 1 ms (and the timer's slack) is the worst case for a first doorbell after a rest. From
  * 1,024 register slots on naps grow, to 4 ms at most: looking at many hundred cache lines each millisecond would be most of
  * what idle queues cost. Once a look has found a doorbell that nobody announced, they are 1 ms again, for as long as that
- * happens every second. While somebody else drives, the thread steps back: it sleeps in steps of 250 us and is not woken by
- * doorbells, since those are being looked at; whoever is about to sleep for an event calls it back. A port without queues
+ * happens every second. While somebody else drives, the thread steps back: it sleeps in steps of 250 us, doubling to 1 ms while
+ * each finds that they spin (on a virtual machine a step's end costs whoever spins on that CPU 20 to 30 us), and is not woken
+ * by doorbells, since those are being looked at; whoever is about to sleep for an event calls it back. A port without queues
  * sleeps until it is woken.
  *
  * A doorbell that is stored just when the thread goes to sleep: the thread announces its sleep, makes every other thread of
@@ -35,6 +36,7 @@
 
 enum { UNATTENDED_TURNS = 16 /* of others, until they count as driving again: whoever arms a CQ looks once more, then sleeps */ };
 enum { YIELD_TURNS = 64 /* idle ones until the clock is read and the processor offered to others: about 3 us */ };
+enum { DRIVEN_TURNS = 64 /* of others in one step: they spin, and are not just somebody who polls now and then */ };
 enum { NAP_SLOTS = 512, NAPS_MAX = 4 }; /* register slots a millisecond of nap (half of them are in use); most of those */
 
 static uint64_t clock_ns(void)
@@ -201,11 +203,11 @@ static void rest(struct sn_port *port)
     sn_port_unlock(port);
 }
 
-static void step_back(struct sn_port *port)
+static void step_back(struct sn_port *port, uint64_t ns)
 {
     atomic_store_explicit(&port->stepped_back, 1, memory_order_seq_cst);
     if (atomic_load_explicit(&port->unattended, memory_order_seq_cst) == 0)
-        futex_wait(&port->stepped_back, 1, STEP_BACK_NS);
+        futex_wait(&port->stepped_back, 1, ns);
     atomic_store_explicit(&port->stepped_back, 0, memory_order_relaxed);
 }
 
@@ -221,6 +223,7 @@ static void *run(void *arg)
 {
     struct sn_port *port = arg;
     uint64_t idle_since = clock_ns();
+    uint64_t step = STEP_BACK_NS; /* the last one */
     unsigned refused = 0, quiet = 0;
     unsigned foreign = atomic_load_explicit(&port->foreign_turns, memory_order_relaxed);
 
@@ -229,12 +232,14 @@ static void *run(void *arg)
         unsigned seen = atomic_load_explicit(&port->foreign_turns, memory_order_relaxed);
         int work;
         if (seen != foreign && atomic_load_explicit(&port->unattended, memory_order_relaxed) == 0) {
+            step = seen - foreign >= DRIVEN_TURNS ? (step * 2 < SLEEP_MAX_NS ? step * 2 : SLEEP_MAX_NS) : STEP_BACK_NS;
             foreign = seen;
-            step_back(port);
+            step_back(port, step);
             idle_since = clock_ns();
             continue;
         }
         foreign = seen;
+        step = STEP_BACK_NS;
         work = drive(port);
         if (work != 0) {
             if (work > 0)
@@ -242,7 +247,7 @@ static void *run(void *arg)
             else if (++refused < 16)
                 sched_yield();
             else
-                step_back(port); /* a long control call: no use in asking again and again */
+                step_back(port, STEP_BACK_NS); /* a long control call: no use in asking again and again */
             idle_since = clock_ns();
             continue;
         }
