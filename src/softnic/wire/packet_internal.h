@@ -7,6 +7,7 @@
 
 #include "softnic/wire/packet_flow.h"
 #include "softnic/wire/packet_neigh.h"
+#include "softnic/wire/packet_talk.h"
 #include "softnic/wire/packet_wire.h"
 
 enum { SN_HELD_ACKS = 16 };
@@ -35,6 +36,9 @@ struct sn_packet_wire {
     } ack[SN_HELD_ACKS];
     unsigned acks;
     bool acks_waited;
+    struct sn_talks talks;
+    unsigned patience;   /* turns that the one acknowledgement here may still wait for the peer's next message */
+    uint32_t answer_qpn; /* the last frame that was appended is a request of this queue pair; 0: something else */
     uint32_t run_length; /* of the first frame of the last run; 0: it takes no more */
     uint64_t full_since; /* ns; 0: the backend takes frames */
     struct sn_burst packet, fetched; /* scratch */

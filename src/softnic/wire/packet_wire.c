@@ -157,8 +157,29 @@ static bool is_plain_ack(const struct sn_burst *b)
     return b->kind == SN_KIND_ACK && b->service == SN_SERVICE_RC && sn_aeth_is_ack(b->syndrome);
 }
 
+static uint32_t qpn_of(const struct sn_held_ack *h)
+{
+    uint32_t qpn;
+    memcpy(&qpn, h->burst + offsetof(struct sn_burst, sqpn), sizeof(qpn));
+    return qpn;
+}
+
+/* Replaced while it waited. By one that says no more: the peer has sent again, since it misses this one. */
+static void ack_replaced(struct sn_packet_wire *w, const struct sn_held_ack *h, const struct sn_burst *by)
+{
+    uint32_t psn;
+    memcpy(&psn, h->burst + offsetof(struct sn_burst, psn), sizeof(psn));
+    if (sn_psn_diff(by->psn, psn) > 0)
+        sn_talk_covered(&w->talks, by->sqpn);
+    else
+        w->patience = 1;
+}
+
 static void append_acks(struct sn_packet_wire *w)
 {
+    if (w->acks == 1)
+        sn_talk_left(&w->talks, qpn_of(&w->ack[0]), w->patience == 1);
+    w->patience = 0;
     for (unsigned i = 0; i < w->acks; i++) {
         struct sn_held_ack *h = &w->ack[i];
         if (w->out_count == w->out_max || w->out_used + OVERHEAD > w->out_room)
@@ -188,6 +209,8 @@ static bool hold_ack(struct sn_packet_wire *w, const struct sn_burst *b, uint16_
     }
     if (i == SN_HELD_ACKS)
         return false;
+    if (w->patience && i < w->acks)
+        ack_replaced(w, &w->ack[i], b);
     w->acks += i == w->acks;
     w->ack[i].udp_sport = sport;
     w->ack[i].path = *path;
@@ -305,6 +328,7 @@ static int send_burst(struct sn_wire *wire, const struct sn_burst *burst)
             packet->flags |= SN_BURST_ACKREQ;
         append(w, packet, &path);
     }
+    w->answer_qpn = is_request(burst) && burst->service == SN_SERVICE_RC ? burst->sqpn : 0;
     if (counts)
         sn_flow_sent(&w->flows, burst);
     return 0;
@@ -418,14 +442,21 @@ static int poll_wire(struct sn_wire *wire, unsigned budget)
 
 /*
  * Acknowledgements wait one turn for requests to go before them. Several requests take them along in their run: that is
- * throughput. A lone request is what a peer waits for: it leaves at once, and they are made while the peer is at work.
+ * throughput. A lone request is what a peer waits for: it leaves at once, and they are made while the peer is at work, or not
+ * at all (packet_talk.h).
  */
 static void flush_wire(struct sn_wire *wire)
 {
     struct sn_packet_wire *w = own(wire);
     if (w->acks && w->out_count - w->out_first == 1) {
         sn_packet_flush(w);
+        bool answers = w->acks == 1 && w->out_first == w->out_count && w->answer_qpn == qpn_of(&w->ack[0]);
+        w->patience = answers ? sn_talk_answered(&w->talks, w->answer_qpn) : 0;
         w->acks_waited = true;
+    }
+    if (w->patience > 1 && w->acks == 1 && w->out_first == w->out_count) {
+        w->patience--;
+        return;
     }
     if (w->acks && w->out_first == w->out_count && !w->acks_waited) {
         w->acks_waited = true;

@@ -4,7 +4,8 @@
  *
  * write: the last byte of the message carries the sequence number and is what the receiver polls, as perftest does. It
  * says that the message has begun to arrive in its last byte; that all bytes are right is checked by the host at the end.
- * Completions are taken one message late, so that none is waited for: the answer to a message says that it has arrived.
+ * Completions are taken up to 64 messages late (half a ring, if that is less), so that none is waited for: the answer to a
+ * message says that it has arrived.
  * signal: the receiver polls the 8-byte flag that the atomic adds to, which is ordered behind the data. Its completion, which
  * brings the atomic's old value, is waited for before the next message.
  */
@@ -64,15 +65,19 @@ __device__ static __forceinline__ uint64_t post_signal(const struct gdaki_kernel
     return ticket;
 }
 
+#define PING_LATE 64u
+
 template <bool signal> __global__ void ping_kernel(struct gdaki_kernel_args a)
 {
     struct doca_gpu_dev_verbs_qp *qp = a.qps;
-    uint64_t done = 0, before = 0;
+    uint64_t done = 0, ticket = 0, late = a.qps->sq_wqe_num / 2;
     int rc = 0;
 
+    if (signal || late > PING_LATE)
+        late = signal ? 0 : PING_LATE;
     tool_begin(a);
     for (uint64_t i = 1; i <= a.iterations && !rc; i++) {
-        uint64_t sequence = a.sequence + i, ticket = before, begun = (uint64_t)clock64();
+        uint64_t sequence = a.sequence + i, begun = (uint64_t)clock64();
 
         if (a.initiator)
             ticket = signal ? post_signal(a, qp) : post_write(a, qp, (uint8_t)sequence);
@@ -81,14 +86,13 @@ template <bool signal> __global__ void ping_kernel(struct gdaki_kernel_args a)
             tool_sample(a, done, (uint64_t)clock64() - begun);
         if (!rc && !a.initiator)
             ticket = signal ? post_signal(a, qp) : post_write(a, qp, (uint8_t)sequence);
-        if (!rc && (signal || i > 1))
-            rc = tool_wait<TOOL_SHARING_EXCLUSIVE>(a, qp, signal ? ticket : before);
+        if (!rc && i > late) /* a message takes one slot, so tickets follow each other */
+            rc = tool_wait<TOOL_SHARING_EXCLUSIVE>(a, qp, ticket - late);
         else if (rc && doca_gpu_dev_verbs_poll_one_cq_at<TOOL_SHARING_EXCLUSIVE>(doca_gpu_dev_verbs_qp_get_cq_sq(qp),
                                                                                  ticket) == -EIO)
             rc = -EIO; /* the peer's answer is missing because our message failed: say that */
-        if (!rc && !signal && i == a.iterations)
+        if (!rc && i == a.iterations)
             rc = tool_wait<TOOL_SHARING_EXCLUSIVE>(a, qp, ticket);
-        before = ticket;
         if (rc)
             tool_fail(a, rc, i - 1);
         else
