@@ -39,6 +39,12 @@ static int wire_send(struct sn_wire *wire, const struct sn_burst *b)
     return shm_send(&peer.shm.wire, b);
 }
 
+static bool wire_send_short(struct sn_wire *wire, const struct sn_burst *header, struct sn_route *route, const struct sn_short *m)
+{
+    (void)wire;
+    return shm_send_short(&peer.shm.wire, header, route, m);
+}
+
 /* As shm.c does it: who sends from within a delivery reaps nobody. */
 static int wire_poll(struct sn_wire *wire, unsigned budget)
 {
@@ -69,7 +75,8 @@ static void wire_sleeping(struct sn_wire *wire, bool asleep)
 }
 
 static const struct sn_wire_ops ops = {
-    .name = "shm", .send = wire_send, .poll = wire_poll, .pending = wire_pending, .sleeping = wire_sleeping};
+    .name = "shm", .send = wire_send, .poll = wire_poll, .pending = wire_pending, .sleeping = wire_sleeping,
+    .send_short = wire_send_short};
 
 /* A connection as an accepted one is after its hello. The wire will free it, and unmap its ring. */
 static void connect_again(void)
