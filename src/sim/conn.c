@@ -30,31 +30,26 @@ void sim_end_post(struct sim_end *end)
     sim_end_ring(end);
 }
 
-/* Both NICs and queue pairs are about to be worked on. */
-static void expect_both(const struct sim_conn *conn)
-{
-    for (unsigned step = 0; step < 2; step++)
-        for (int i = 0; i < 2; i++)
-            sn_nic_expect(conn->end[i]->host->nic, conn->end[i]->qpn, step);
-}
-
 /* ---- opening -------------------------------------------------------------------------------------------------------- */
 
 static struct sim_conn *conn_new(struct sim *sim)
 {
     struct sim_conn *conn = sim->free_conns;
 
-    if (conn != NULL) {
-        sim->free_conns = conn->next;
-        memset(&conn->next, 0, sizeof(*conn) - offsetof(struct sim_conn, next));
-    } else if ((conn = calloc(1, sizeof(*conn))) != NULL) {
-        conn->older = sim->all_conns;
-        sim->all_conns = conn;
+    if (conn == NULL) {
+        uint8_t *slab = sim_slab_new(&sim->conn_slabs, sizeof(*conn));
+        if (slab == NULL) {
+            sim->error = -ENOMEM;
+            return NULL;
+        }
+        for (unsigned i = SIM_SLAB; i-- != 0;) {
+            conn = (struct sim_conn *)(void *)(slab + i * sizeof(*conn));
+            conn->next = sim->free_conns;
+            sim->free_conns = conn;
+        }
     }
-    if (conn == NULL)
-        sim->error = -ENOMEM;
-    else
-        conn->serial = ++sim->conns_made;
+    sim->free_conns = conn->next;
+    *conn = (struct sim_conn){.serial = ++sim->conns_made};
     return conn;
 }
 
@@ -115,7 +110,6 @@ static int start(struct sim *sim, struct sim_conn *conn)
     uint32_t psn[2];
     int ret;
 
-    expect_both(conn);
     reset_end(a, conn, b, w->messages);
     reset_end(b, conn, a, w->both_ways ? w->messages : 0);
     psn[0] = draw_psn(sim, &a->rng);
@@ -259,6 +253,5 @@ void sim_conn_check(struct sim *sim, struct sim_conn *conn)
     if (conn->closing || !conn_is_over(conn))
         return;
     conn->closing = true;
-    expect_both(conn);
     sim_at(sim, sim->now, close_conn, conn, conn->serial);
 }

@@ -2,7 +2,6 @@
 #include "sim/heap.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 enum { WAYS = 4 };
@@ -139,7 +138,8 @@ struct sim_event sim_heap_pop(struct sim_heap *heap)
     if (heap->near_count < SIM_HEAP_AHEAD)
         near_fill(heap);
     heap->count--;
-    if (heap->present_count != 0 && (heap->near_count == 0 || near_at(heap, 0)->time != heap->now)) {
+    heap->moved = heap->present_count == 0 || (heap->near_count != 0 && near_at(heap, 0)->time == heap->now);
+    if (!heap->moved) {
         event = heap->present[heap->present_head];
         heap->present_head = (heap->present_head + 1) & (heap->present_room - 1);
         heap->present_count--;

@@ -9,6 +9,7 @@
 #ifndef GDAKI_SIM_HEAP_H
 #define GDAKI_SIM_HEAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,7 +21,7 @@ struct sim_event {
     uint64_t arg;
 };
 
-enum { SIM_HEAP_AHEAD = 16 /* events that are sorted, if there are as many */, SIM_HEAP_NEAR = 32 /* and room for more */ };
+enum { SIM_HEAP_AHEAD = 44 /* events that are sorted, if there are as many */, SIM_HEAP_NEAR = 128 /* and room for more */ };
 
 struct sim_heap {
     size_t count, peak; /* everywhere */
@@ -30,6 +31,7 @@ struct sim_heap {
     size_t far, room;
     struct sim_event near[SIM_HEAP_NEAR]; /* a ring; none is later than any in the heap */
     uint32_t near_head, near_count;
+    bool moved; /* the event popped last was the first of these, not one of the present: the others have come nearer */
     struct sim_event *present; /* a ring of `present_room`, a power of two: all at `now` */
     size_t present_head, present_count, present_room;
 };

@@ -61,22 +61,6 @@ static void drained_event(void *object, uint64_t arg)
     sim_host_run(host);
 }
 
-/* Its application, then its NIC and port, then the queue pair. */
-void sim_host_expect(struct sim_host *host, const struct sim_conn *conn, uint32_t qpn, unsigned step)
-{
-    if (step == 1) {
-        sim_ask_for(host, sizeof(*host));
-        __builtin_prefetch(conn);
-    } else if (step == 2) {
-        sn_nic_expect(host->nic, qpn, 0);
-        for (unsigned i = 0; conn != NULL && i < 2; i++)
-            if (conn->end[i] != NULL)
-                sim_ask_for(conn->end[i], sizeof(*conn->end[i]));
-    } else if (step == 3) {
-        sn_nic_expect(host->nic, qpn, 1);
-    }
-}
-
 /* ---- the wire: out -------------------------------------------------------------------------------------------------- */
 
 static void fill_packet(struct sim_host *host, struct sim_packet *p, const struct sn_burst *b)
@@ -331,5 +315,5 @@ void sim_host_run(struct sim_host *host)
         host->drain_queued = true;
         sim_at(sim, when > sim->now ? when : sim->now + 1, drained_event, host, 0);
     }
-    wake_up_at(host, sn_port_next_deadline(host->port));
+    wake_up_at(host, sn_port_next_deadline_before(host->port, host->wake_at));
 }

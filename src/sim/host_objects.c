@@ -124,7 +124,7 @@ static int create_objects(struct sim_host *host)
         size *= 2;
     host->hash_mask = size - 1;
     host->by_qpn = calloc(size, sizeof(*host->by_qpn));
-    host->end = calloc(host->max_ends, sizeof(*host->end));
+    host->end = zeroed(host->max_ends * sizeof(*host->end));
     host->cq_record = zeroed(64);
     host->records = zeroed((size_t)host->max_ends * 8);
     if (ret == 0 && (host->by_qpn == NULL || host->end == NULL || host->cq_record == NULL || host->records == NULL))

@@ -36,8 +36,7 @@ struct sim_bytes { /* payload or frame; counted references, never changed while 
 
 #define SIM_HEADER_SIZE offsetof(struct sn_burst, iov_count)
 
-struct sim_packet {
-    struct sim_packet *older; /* all that there are; never cleared */
+struct sim_packet { /* SIM_PACKET_SIZE bytes */
     struct sim_packet *next;
     struct sim_conn *conn;
     struct sim_link *link;  /* that it is on */
@@ -51,11 +50,12 @@ struct sim_packet {
     bool is_frame;          /* bytes is a whole Ethernet frame */
     struct sn_burst header; /* its first SIM_HEADER_SIZE bytes; the payload is in `bytes` */
 };
+#define SIM_PACKET_SIZE ((offsetof(struct sim_packet, header) + SIM_HEADER_SIZE + 63) / 64 * 64)
 
 struct sim_pool {
     struct sim_packet *packets;
     struct sim_bytes *bytes[16]; /* by log2 of the size */
-    struct sim_packet *all_packets; /* in use or not: a run that is broken off leaves some in use */
+    struct sim_slab *packet_slabs; /* all, in use or not: a run that is broken off leaves some in use */
     struct sim_bytes *all_bytes;
     uint64_t packets_out, bytes_out;
 };
@@ -70,6 +70,14 @@ void sim_pool_free(struct sim_pool *pool);
 void *sim_block_take(struct sim *sim, size_t size);
 void sim_block_give(struct sim *sim, void *block, size_t size);
 void sim_blocks_free(struct sim *sim);
+/* A piece of memory for SIM_SLAB objects of one kind, each in cache lines of its own; in a list of all. NULL: no memory. */
+struct sim_slab {
+    struct sim_slab *older;
+    uint8_t object[] __attribute__((aligned(64)));
+};
+enum { SIM_SLAB = 32 };
+uint8_t *sim_slab_new(struct sim_slab **slabs, size_t object_size);
+void sim_slabs_free(struct sim_slab *slabs);
 void sim_large_pages(uint32_t nics); /* pages.c: before they are made */
 /* Turns a packet into the frame that it is on the wire. False: it has no wire form, or no memory. */
 bool sim_packet_to_frame(struct sim *sim, struct sim_packet *p);
@@ -110,13 +118,16 @@ struct sim_stage *sim_stage_add(struct sim_link *link, void (*in)(struct sim_sta
 void sim_packet_arrive(void *packet, uint64_t unused); /* the event */
 static inline void sim_ask_for(const void *memory, size_t size)
 {
-    for (size_t i = 0; i < size; i += 64)
+    for (size_t i = 0; memory != NULL && i < size; i += 64)
         __builtin_prefetch((const uint8_t *)memory + i);
 }
-/* It will arrive: asks the cache for the packet (step 0), for what it leads to (1), and so on. */
-enum { SIM_EXPECTS = 4 };
+/*
+ * What an event will touch, asked from the cache step by step (expect.c): first the event's object, then what that leads to.
+ * `step` may be beyond the last one: then nothing is left to ask for.
+ */
+enum { SIM_EXPECTS = 10 };
 void sim_packet_expect(struct sim *sim, const struct sim_packet *p, unsigned step);
-void sim_host_expect(struct sim_host *host, const struct sim_conn *conn, uint32_t qpn, unsigned step); /* host.c; conn NULL: none */
+void sim_host_expect(const struct sim_host *host, unsigned step);
 void sim_packet_corrupt(struct sim *sim, struct sim_packet *p, struct sim_rng *rng);
 void sim_packet_lose(struct sim *sim, struct sim_packet *p, enum sim_loss why);
 
@@ -219,10 +230,9 @@ struct sim_end {
     uint64_t seen;           /* service UC: all before have met a receive, or never will if order is kept */
     uint64_t received, receives_flushed; /* receive WQEs that have had their CQE */
     struct sim_rng rng;
-};
+} __attribute__((aligned(64)));
 
-struct sim_conn {
-    struct sim_conn *older;  /* all that there are; never cleared */
+struct sim_conn { /* a cache line */
     struct sim_conn *next;   /* waiting for ends, or free */
     const struct sim_workload *workload;
     struct sim_lane *lane;
@@ -246,6 +256,7 @@ struct sim_lane {
 
 int sim_lanes_create(struct sim *sim);
 void sim_lane_fill(struct sim *sim, struct sim_lane *lane); /* opens connections up to the window */
+const struct sim_host *sim_lane_next(struct sim *sim, const struct sim_lane *lane); /* whom it opens the next one to; NULL: none */
 
 int sim_conn_open(struct sim *sim, struct sim_lane *lane, uint32_t source, uint32_t target);
 void sim_conn_check(struct sim *sim, struct sim_conn *conn); /* over? then it is taken down by an event of its own */
@@ -280,32 +291,31 @@ struct sim_host {
     struct sn_wire wire; /* first: the wire is the host */
     struct sim *sim;
     uint32_t number;
+    bool run_queued, drain_queued, blocked;
+    uint8_t log_cq;
     struct sn_port *port;
     struct sn_nic *nic;
     struct sim_link *out;
-    uint32_t pdn, cqn[2]; /* of requests, of receives */
-    uint8_t log_cq;
-    struct sn_uar uar;
-    uint8_t *cq[2];
+    struct sim_packet *inbox, **inbox_last;
+    uint8_t *cq[2];      /* of requests, of receives */
     uint32_t *cq_record;
     uint32_t ci[2];
-    struct sim_packet *inbox, **inbox_last;
     struct sim_end *end, *free_end; /* made when needed */
-    uint32_t ends, max_ends;
-    uint32_t *records;   /* two words an end: looked at together when the register that all share is rung */
     uint32_t *by_qpn, hash_mask; /* index of the end + 1 */
-    struct sim_conn *waiting, **waiting_last;
-    bool run_queued, drain_queued, blocked;
-    uint64_t wake_at;    /* ns; UINT64_MAX: no event */
+    uint32_t ends, max_ends;
     uint16_t ip_id;
-    /* The shared counter: one word with guards, and who has got which value. */
-    uint64_t *shared;
+    struct sim_conn *waiting, **waiting_last;
+    uint64_t wake_at;    /* ns; UINT64_MAX: no event */
+    uint64_t *shared;    /* the shared counter: one word with guards, and who has got which value */
     uint32_t shared_key;
+    uint32_t pdn, cqn[2];
     uint64_t shared_done, shared_uncertain;
     uint8_t *shared_seen;
     uint64_t shared_room;
+    uint32_t *records;   /* two words an end: looked at together when the register that all share is rung */
+    struct sn_uar uar;
     struct sim_rng rng;
-};
+} __attribute__((aligned(64)));
 
 extern const struct sn_wire_ops sim_wire_ops;
 int sim_host_create(struct sim *sim, uint32_t number, char *why);
@@ -339,7 +349,8 @@ struct sim {
     struct sim_fault_state *fault;
     struct sim_lane *lane;
     uint32_t lanes;
-    struct sim_conn *free_conns, *all_conns;
+    struct sim_conn *free_conns;
+    struct sim_slab *conn_slabs;
     uint64_t conns_open, conns_made;
     uint32_t depth, receives, wrs; /* the largest of all workloads, up to a power of two; wrs: of an end's requests kept */
     bool disorder;           /* cables may deliver twice, or not in order */

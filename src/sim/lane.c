@@ -19,7 +19,7 @@ static uint64_t steps_of(const struct sim_scenario *sc, const struct sim_workloa
 }
 
 /* Whom the lane's next connection is to. All-to-all: host h starts with h + 1, so that no host is everybody's first. */
-static uint32_t target_of(struct sim *sim, struct sim_lane *lane)
+static uint32_t target_of(const struct sim *sim, struct sim_lane *lane)
 {
     uint32_t n = sim->sc.nics, host = lane->host, pick;
 
@@ -46,6 +46,13 @@ void sim_lane_fill(struct sim *sim, struct sim_lane *lane)
         lane->active++;
         sim_conn_open(sim, lane, lane->host, target);
     }
+}
+
+const struct sim_host *sim_lane_next(struct sim *sim, const struct sim_lane *lane)
+{
+    struct sim_lane copy = *lane; /* drawing a number moves it on */
+
+    return lane->step == lane->steps ? NULL : &sim->host[target_of(sim, &copy)];
 }
 
 int sim_lanes_create(struct sim *sim)

@@ -6,7 +6,29 @@
 #include "sim/internal.h"
 #include "softnic/wire/frame.h"
 
-enum { SMALLEST = 6 /* 64 bytes */, LARGEST = 13 /* 8 KiB */ };
+enum { SMALLEST = 6 /* 64 bytes */, LARGEST = 13 /* 8 KiB */, BLOCK_SMALLEST = 11 /* 2 KiB */ };
+
+/* ---- slabs ---------------------------------------------------------------------------------------------------- */
+
+uint8_t *sim_slab_new(struct sim_slab **slabs, size_t object_size)
+{
+    struct sim_slab *slab = aligned_alloc(64, sizeof(*slab) + SIM_SLAB * object_size);
+
+    if (slab == NULL)
+        return NULL;
+    slab->older = *slabs;
+    *slabs = slab;
+    return slab->object;
+}
+
+void sim_slabs_free(struct sim_slab *slabs)
+{
+    while (slabs != NULL) {
+        struct sim_slab *slab = slabs;
+        slabs = slab->older;
+        free(slab);
+    }
+}
 
 /* ---- pool ---------------------------------------------------------------------------------------------------- */
 
@@ -17,15 +39,19 @@ struct sim_packet *sim_packet_new(struct sim *sim)
     if (p != NULL) {
         sim->pool.packets = p->next;
     } else {
-        p = malloc(sizeof(*p)); /* of the header's gather list nothing is ever touched */
-        if (p == NULL) {
+        uint8_t *slab = sim_slab_new(&sim->pool.packet_slabs, SIM_PACKET_SIZE);
+        if (slab == NULL) {
             sim->error = -ENOMEM;
             return NULL;
         }
-        p->older = sim->pool.all_packets;
-        sim->pool.all_packets = p;
+        for (unsigned i = SIM_SLAB; i-- != 1;) {
+            p = (struct sim_packet *)(void *)(slab + i * SIM_PACKET_SIZE);
+            p->next = sim->pool.packets;
+            sim->pool.packets = p;
+        }
+        p = (struct sim_packet *)(void *)slab;
     }
-    memset(&p->next, 0, offsetof(struct sim_packet, header) - offsetof(struct sim_packet, next));
+    memset(p, 0, offsetof(struct sim_packet, header));
     sim->pool.packets_out++;
     return p;
 }
@@ -36,7 +62,7 @@ struct sim_packet *sim_packet_clone(struct sim *sim, const struct sim_packet *p)
 
     if (q == NULL)
         return NULL;
-    memcpy(&q->next, &p->next, offsetof(struct sim_packet, header) + SIM_HEADER_SIZE - offsetof(struct sim_packet, next));
+    memcpy(q, p, offsetof(struct sim_packet, header) + SIM_HEADER_SIZE);
     q->next = NULL;
     if (q->bytes != NULL)
         q->bytes->refs++;
@@ -92,11 +118,7 @@ void sim_packet_free(struct sim *sim, struct sim_packet *p)
 
 void sim_pool_free(struct sim_pool *pool)
 {
-    while (pool->all_packets != NULL) {
-        struct sim_packet *p = pool->all_packets;
-        pool->all_packets = p->older;
-        free(p);
-    }
+    sim_slabs_free(pool->packet_slabs);
     while (pool->all_bytes != NULL) {
         struct sim_bytes *bytes = pool->all_bytes;
         pool->all_bytes = bytes->older;
@@ -106,9 +128,10 @@ void sim_pool_free(struct sim_pool *pool)
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
+/* Few classes, so that what was given back last often fits the next one. */
 static unsigned class_of(size_t size)
 {
-    unsigned log = SMALLEST;
+    unsigned log = BLOCK_SMALLEST;
 
     while ((size_t)1 << log < size)
         log++;

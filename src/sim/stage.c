@@ -207,19 +207,3 @@ void sim_stage_end(struct sim_link *link)
 {
     (void)add(link, end_in, 0, 0);
 }
-
-void sim_packet_expect(struct sim *sim, const struct sim_packet *p, unsigned step)
-{
-    if (step == 0) {
-        sim_ask_for(p, offsetof(struct sim_packet, header.iov));
-        return;
-    }
-    if (p->way != NULL) { /* a switch: the cable that it takes next */
-        if (step == 1)
-            __builtin_prefetch(p->way);
-        if (step == 2)
-            sim_ask_for(p->way->first, 4 * sizeof(*p->way->first));
-        return;
-    }
-    sim_host_expect(&sim->host[p->target], p->conn, p->header.dqpn, step);
-}

@@ -13,6 +13,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "format/bth.h"
 #include "softnic/errors.h"
@@ -38,6 +40,7 @@ enum {
     SN_RX_QUEUE_BYTES = 8 << 20, /* and their payload, where it had to be copied */
     SN_LOG_RING_MAX = 15, /* indices have 16 bits, and a full ring must differ from an empty one */
     SN_LOG_CQ_MAX = 22,
+    SN_SPARE_KEYS = 16, /* destroyed keys of a NIC whose memory is kept */
 };
 #define SN_MESSAGE_MAX   (1u << 30)
 #define SN_BURST_BYTES   (256u << 10) /* payload of one burst, default */
@@ -46,6 +49,15 @@ enum {
 #define SN_CONNECT_NS    2000000000ull /* how long a doorbell may come before its queue is connected */
 
 /* ---- small containers ---------------------------------------------------------------------------------------- */
+
+/* Zeroed memory in cache lines of its own. NULL: there is none. */
+static inline void *sn_lines(size_t size)
+{
+    size_t whole = (size + SN_CACHE_LINE - 1) / SN_CACHE_LINE * SN_CACHE_LINE;
+    void *memory = aligned_alloc(SN_CACHE_LINE, whole);
+
+    return memory == NULL ? NULL : memset(memory, 0, whole);
+}
 
 /* Objects by small number. Slot 0 is never used. */
 struct sn_table {
@@ -200,6 +212,7 @@ struct sn_entry {
 /* Send ring: what is posted, what is fetched. Knows no transport. */
 struct sn_sq {
     uint8_t *ring;       /* where WQEs are read: the ring itself, or the mirror of one in GPU memory */
+    const void *record;  /* send word in host memory, or NULL */
     uint32_t blocks;     /* power of two */
     uint16_t fetched;    /* index of the next WQE to fetch */
     uint16_t posted;     /* furthest accepted producer index */
@@ -213,7 +226,6 @@ struct sn_sq {
     uint8_t *mirror;
     uint64_t record_copy;
     uint64_t mismatch_since; /* ns; 0: the slot matched */
-    const void *record;  /* send word in host memory, or NULL */
 };
 
 struct sn_tx {
@@ -267,15 +279,16 @@ struct sn_rx {
 struct sn_rx_burst; /* a burst that waits for the copy engine; memory/ */
 
 struct sn_qp {
-    /* Looked at for each WQE. */
+    /* One cache line, up to the middle of `sq`: what a doorbell for any queue of the same register looks at. */
     struct sn_nic *nic;
     struct sn_port *port;
+    struct sn_qp *uar_next;
     uint32_t qpn;
     uint8_t state; /* enum sn_qp_state */
     uint8_t mtu;
     bool active, on_ack_list;
-    bool fault_hole; /* a fault plan swallows its requests until the next move from RST */
     struct sn_sq sq;
+    /* Looked at for each WQE. */
     struct sn_tx tx;
     struct sn_cq *send_cq, *recv_cq;
     struct sn_nic *peer;     /* in process; NULL: by wire */
@@ -286,6 +299,7 @@ struct sn_qp {
     uint32_t far_generation; /* of `far` */
     struct sn_route route;   /* the wire's */
     uint32_t read_limit;     /* 1 << log_sra_max */
+    bool fault_hole; /* a fault plan swallows its requests until the next move from RST */
     struct sn_key_cache lkey_cache, rkey_cache;
     struct sn_qp *active_next, *active_prev, *ack_next;
     struct sn_rx rx;
@@ -293,7 +307,7 @@ struct sn_qp {
     struct sn_srq *srq;
     /* Rest. */
     struct sn_uar_object *uar;
-    struct sn_qp *uar_next, *wait_next;
+    struct sn_qp *wait_next;
     struct sn_cq *waits_on;
     struct sn_timer timer;   /* acknowledgement timeout, or RNR wait; before RTS: a doorbell that came early */
     uint32_t timer_una;      /* una when the timer was armed: the deadline moves lazily */
@@ -306,18 +320,19 @@ struct sn_qp {
     uint32_t rx_bytes;       /* of payload kept with them */
     uint32_t rx_phase;       /* copies that the burst in hand has behind it */
     int rx_error;            /* of the last of them */
-    uint8_t grh[40];         /* of the datagram in hand */
-    uint64_t cnp_after;      /* ns: no CNP before (A17.9.3) */
-    uint64_t gpu_word;       /* an atomic's word in GPU memory passes through here */
-    struct sn_burst header;  /* addressing of everything that this QP sends */
-    struct sn_qp_attr attr;
     struct sn_qp_params params;
-    const struct sn_gsi_user *gsi; /* queue pair 1: who takes what arrives; others: NULL */
-    struct sn_qp_error error;
-    struct sn_watch *watches;
     bool tell_drained;   /* SQD: an event is due when all that has begun is done */
     bool tell_last_wqe;  /* ERR with an SRQ: an event is due when it takes no more from it */
     bool established;    /* RTR: the first packet has come */
+    struct sn_qp_error error;
+    struct sn_watch *watches;
+    struct sn_qp_attr attr;
+    /* Seldom used. */
+    uint64_t cnp_after;      /* ns: no CNP before (A17.9.3) */
+    uint64_t gpu_word;       /* an atomic's word in GPU memory passes through here */
+    const struct sn_gsi_user *gsi; /* queue pair 1: who takes what arrives; others: NULL */
+    uint8_t grh[40];         /* of the datagram in hand */
+    struct sn_burst header SN_ALIGNED; /* addressing of everything that this QP sends: two cache lines of it */
 };
 
 struct sn_qp *sn_qp_find(const struct sn_nic *nic, uint32_t qpn);
@@ -328,25 +343,27 @@ struct sn_cq *sn_cq_find(const struct sn_nic *nic, uint32_t cqn);
 struct sn_nic {
     struct sn_port *port;
     struct sn_nic *next;
-    struct sn_nic_config config;
-    char name[64];
     uint64_t random; /* state of the generator of keys and QP numbers */
     bool seeded;
-    struct sn_table pds, cqs, srqs, uars;
-    struct sn_watch *watches; /* of the port */
+    bool uses_both;          /* some UAR has an `other` */
+    uint32_t dbrless_users;  /* QPs without a send record */
+    struct sn_map qps;       /* by QPN */
     struct sn_map mkeys;     /* by value */
     struct sn_map windows;   /* memory windows, by the upper 24 bits of their keys */
+    struct sn_mkey *free_keys; /* `spare_keys` destroyed ones, each with the next as its `addr` */
+    uint32_t spare_keys;
     uint32_t key_generation; /* bumped when a key goes */
-    struct sn_map qps;       /* by QPN */
     /* Registers, 64 bytes apart; uar i: see queue/uar.c. */
+    uint32_t reg_slots; /* in use, from 0 */
     uint8_t *regs;
+    struct sn_table pds, cqs, srqs, uars;
+    struct sn_counters counters;
+    struct sn_nic_config config;
+    struct sn_watch *watches; /* of the port */
     size_t regs_size;
     int regs_fd;
-    uint32_t reg_slots; /* in use, from 0 */
-    uint32_t cursor;    /* cold sweep */
-    uint32_t dbrless_users; /* QPs without a send record */
-    bool uses_both;         /* some UAR has an `other` */
-    struct sn_counters counters;
+    uint32_t cursor; /* cold sweep */
+    char name[64];
 };
 
 struct sn_pd {
@@ -354,57 +371,61 @@ struct sn_pd {
 };
 
 struct sn_port {
+    /* Looked at in each turn: four cache lines, up to the first of `hot`. */
     pthread_mutex_t mutex;
     atomic_uint waiters; /* callers of sn_port_lock: drivers step aside */
     struct sn_port_config config;
-    struct sn_nic *nics;
-    uint32_t topology; /* routes are looked up again when it moves: with NICs, the wire, and every QP's connection */
-    struct sn_wire *wire;
-    struct sn_qp *active_first, *active_last;
-    uint32_t active_count;
-    struct sn_qp *ack_first;
-    struct sn_uar_object *hot[SN_HOT_UARS];
-    unsigned hot_count;
-    struct sn_nic *sweep_nic;
     uint64_t turn;
     uint64_t now_ns;    /* sampled at most once a turn */
     bool now_valid;
+    bool wire_put_off;  /* the last turn did not look at the wire */
+    bool thread_looks;  /* the turn is a look of the sleeping thread */
+    bool sweep_idled;   /* the sweep had slices of idle turns among them */
+    uint32_t active_count;
+    struct sn_qp *active_first, *active_last;
+    struct sn_qp *ack_first;
+    struct sn_wire *wire;
+    uint64_t effort;    /* ns that the last turn took, guessed */
+    struct sn_nic *nics;
+    uint32_t topology; /* routes are looked up again when it moves: with NICs, the wire, and every QP's connection */
     uint32_t reg_slots; /* of all NICs */
     uint32_t uar_count; /* of all NICs: when all are hot, nothing is cold */
-    bool wire_put_off;  /* the last turn did not look at the wire */
-    uint64_t effort;    /* ns that the last turn took, guessed */
     uint32_t swept;     /* registers seen since the sweep over the cold ones began */
-    bool sweep_idled;   /* with slices of idle turns among them */
+    struct sn_xfer *xfers; /* copies under way */
+    struct sn_faults *faults; /* fault/inject.h; NULL: no plan is active */
+    struct sn_cq *unarmed; /* CQs that wrote CQEs while nobody had asked for an event */
+    void (*capture)(void *arg, const struct sn_burst *burst); /* NULL: nobody looks */
+    uint32_t burst_most;  /* payload of a burst: what was configured, and the wire's limit */
+    uint32_t burst_bytes; /* the same, or while a fault plan is active 1: the transport rounds up to one path MTU */
+    uint32_t keys_gone;  /* keys destroyed */
+    bool payload_stays; /* the burst in hand comes from this port: its payload is pinned until the acknowledgement */
+    bool link_down;           /* a fault plan holds the whole link down */
+    unsigned hot_count;
+    struct sn_uar_object *hot[SN_HOT_UARS];
+    /* Seldom. */
+    struct sn_nic *sweep_nic;
     uint64_t sweep_begun; /* ns; 0: not known */
     uint32_t sweep_effort; /* guessed ns in which all are seen; follows the clock */
-    uint32_t keys_gone;  /* keys destroyed */
     uint64_t cold_found; /* doorbells found by the sweep */
     uint64_t silent_until; /* ns: until then the sleeping thread expects doorbells that nobody announces */
-    bool thread_looks;     /* the turn is a look of the sleeping thread */
-    struct sn_wheel wheel;
-    struct sn_xfer *xfers; /* copies under way */
     const struct gdaki_gpu_ops *gpu;
     bool gpu_looked_up, gpu_is_host;
     const void *gpu_atomic;  /* QP that is changing a word in GPU memory */
-    bool payload_stays; /* the burst in hand comes from this port: its payload is pinned until the acknowledgement */
     int (*tap)(void *arg, const struct sn_burst *burst);
     void *tap_arg;
-    void (*capture)(void *arg, const struct sn_burst *burst); /* NULL: nobody looks */
     void *capture_arg;
-    uint32_t burst_most;  /* payload of a burst: what was configured, and the wire's limit */
-    uint32_t burst_bytes; /* the same, or while a fault plan is active 1: the transport rounds up to one path MTU */
-    struct sn_faults *faults; /* fault/inject.h; NULL: no plan is active */
-    bool link_down;           /* a fault plan holds the whole link down */
-    struct sn_cq *unarmed, *unarmed_cursor; /* CQs that wrote CQEs while nobody had asked for an event */
-    struct sn_inproc inproc;
+    struct sn_cq *unarmed_cursor;
     /* The thread; see port/thread.c. */
     pthread_t thread;
     bool thread_started;
     atomic_bool thread_stop;
     atomic_int asleep; /* 1: a doorbell has to wake the thread */
-    atomic_uint foreign_turns;
     atomic_uint unattended;  /* turns of others that do not count as driving: somebody is about to sleep for an event */
     atomic_int stepped_back; /* 1: the thread sleeps because others drive */
+    atomic_uint foreign_turns;
+    /* Arrays, of which most ports use the beginning, each behind what says how much of it is in use. */
+    struct sn_inproc inproc;
+    struct sn_wheel wheel;
 };
 
 /* ns; one clock reading a turn. */
@@ -459,7 +480,8 @@ static inline struct sn_mkey *sn_qp_key(struct sn_qp *qp, struct sn_key_cache *c
         return cache->key;
     return sn_qp_key_look_up(qp, cache, key);
 }
-void sn_mkeys_free(struct sn_map *keys);
+struct sn_mkey *sn_mkey_new(struct sn_nic *nic); /* zeroed; NULL: no memory */
+void sn_mkeys_free(struct sn_nic *nic);
 /* Remote invalidation; -EACCES: no such key, another domain or queue pair, or a key that does not allow it. */
 int sn_mkey_invalidate(struct sn_qp *qp, uint32_t key);
 

@@ -372,9 +372,17 @@ void sn_nic_receive(struct sn_nic *nic, const struct sn_burst *burst);
 
 /*
  * A burst for this QP will soon be received, and the port then run: asks the cache for what that touches. Step 0 (the
- * NIC and its port), some time later step 1 (the QP). For whoever drives so many NICs that they do not stay in the cache.
+ * NIC), some time later step 1 (its port, where to find what is named), 2 (that) and 3 (what that leads to). For whoever
+ * drives so many NICs that they do not stay in the cache.
  */
-void sn_nic_expect(const struct sn_nic *nic, uint32_t qpn, unsigned step);
+enum { SN_EXPECT_STEPS = 4, SN_EXPECT_KEYS = 2 };
+struct sn_expected {
+    uint32_t qpn;
+    uint32_t keys, key[SN_EXPECT_KEYS]; /* memory keys that will be used */
+    bool creates; /* keys will be created: nobody knows which */
+    bool rings;   /* a doorbell will be rung */
+};
+void sn_nic_expect(const struct sn_nic *nic, const struct sn_expected *what, unsigned step);
 
 /* Wire for destinations outside this port. In-process destinations never reach it. NULL detaches. */
 void sn_port_attach_wire(struct sn_port *port, struct sn_wire *wire);
@@ -397,6 +405,7 @@ void sn_port_set_capture(struct sn_port *port, void (*fn)(void *arg, const struc
 
 /* ns of the earliest timer, UINT64_MAX for none: how far a simulation may move its clock. */
 uint64_t sn_port_next_deadline(struct sn_port *port);
+uint64_t sn_port_next_deadline_before(struct sn_port *port, uint64_t when); /* UINT64_MAX: none before `when` */
 
 /* NIC of this port that owns a GID, or NULL. */
 struct sn_nic *sn_port_find_nic(struct sn_port *port, const uint8_t gid[16]);

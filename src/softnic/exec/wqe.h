@@ -37,13 +37,13 @@ struct sn_wqe {
     uint32_t length;    /* bytes of the message */
     uint32_t imm;       /* bytes as given */
     uint32_t rkey;
+    uint32_t wait_cqn, wait_index;
+    uint32_t qkey, dqpn; /* datagrams; the rest of the address vector stays in the WQE: sn_wqe_av */
     uint64_t raddr;
     uint64_t swap_add, compare, swap_mask, compare_mask; /* host order; field boundary of a masked add: compare_mask */
-    uint32_t wait_cqn, wait_index;
     /* Bind: rkey, raddr (first address), compare (address in the region), swap_add (bytes; 0: of nothing), wait_cqn (key of
      * the region), dqpn (queue pair that may be asked through it, or SN_MKEY_ANY_QP). */
     uint8_t bind_access, bind_low; /* SN_MKEY_*; low bits of the key to come */
-    uint32_t qkey, dqpn; /* datagrams; the rest of the address vector stays in the WQE: sn_wqe_av */
 };
 
 /* Services as in enum sn_service, and as the two top bits of a BTH opcode say them. */

@@ -4,11 +4,41 @@
 
 #include "softnic/engine.h"
 
-void sn_mkeys_free(struct sn_map *keys)
+void sn_mkeys_free(struct sn_nic *nic)
 {
-    for (uint32_t i = 0; keys->used != 0 && i <= keys->mask; i++)
-        free(keys->slot[i].object);
-    sn_map_free(keys);
+    for (uint32_t i = 0; nic->mkeys.used != 0 && i <= nic->mkeys.mask; i++)
+        free(nic->mkeys.slot[i].object);
+    sn_map_free(&nic->mkeys);
+    while (nic->free_keys != NULL) {
+        struct sn_mkey *k = nic->free_keys;
+        nic->free_keys = (struct sn_mkey *)(void *)k->addr;
+        free(k);
+    }
+    nic->spare_keys = 0;
+}
+
+struct sn_mkey *sn_mkey_new(struct sn_nic *nic)
+{
+    struct sn_mkey *k = nic->free_keys;
+
+    if (k == NULL)
+        return sn_lines(sizeof(*k));
+    nic->free_keys = (struct sn_mkey *)(void *)k->addr;
+    nic->spare_keys--;
+    memset(k, 0, sizeof(*k));
+    return k;
+}
+
+/* The one that went last is used first: it is in the cache. */
+static void put_back(struct sn_nic *nic, struct sn_mkey *k)
+{
+    if (nic->spare_keys == SN_SPARE_KEYS) {
+        free(k);
+        return;
+    }
+    k->addr = (uint8_t *)nic->free_keys;
+    nic->free_keys = k;
+    nic->spare_keys++;
 }
 
 static uint32_t new_key(struct sn_nic *nic)
@@ -41,7 +71,7 @@ int sn_mkey_create(struct sn_nic *nic, const struct sn_mkey_attr *attr, uint32_t
     ret = sn_map_room(&nic->mkeys);
     if (ret != 0)
         return sn_fail(ret, what, "pd", attr->pdn, "keys so far", nic->mkeys.used);
-    k = calloc(1, sizeof(*k));
+    k = sn_mkey_new(nic);
     if (k == NULL)
         return sn_fail(-ENOMEM, what, "pd", attr->pdn, "keys so far", nic->mkeys.used);
     k->iova = attr->iova;
@@ -73,7 +103,7 @@ int sn_mkey_destroy(struct sn_nic *nic, uint32_t key)
     sn_map_remove(&nic->mkeys, key);
     nic->key_generation++;
     nic->port->keys_gone++;
-    free(k);
+    put_back(nic, k);
     return 0;
 }
 

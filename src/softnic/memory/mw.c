@@ -8,8 +8,6 @@
  * bound anew at will. Type 2 belongs to the queue pair that bound it, and has to be invalidated first, by the owner's WQE
  * or by a SEND of the peer (type 2B).
  */
-#include <stdlib.h>
-
 #include "softnic/engine.h"
 
 static struct sn_mkey *find(const struct sn_nic *nic, uint32_t key)
@@ -55,7 +53,7 @@ int sn_mw_create(struct sn_nic *nic, uint32_t pdn, unsigned type, uint32_t *key)
         return sn_fail(-EINVAL, what, "pd", pdn, "no such protection domain", pdn);
     if (type != 1 && type != 2)
         return sn_fail(-EINVAL, what, "pd", pdn, "type is neither 1 nor 2", type);
-    if (sn_map_room(&nic->mkeys) != 0 || sn_map_room(&nic->windows) != 0 || (k = calloc(1, sizeof(*k))) == NULL)
+    if (sn_map_room(&nic->mkeys) != 0 || sn_map_room(&nic->windows) != 0 || (k = sn_mkey_new(nic)) == NULL)
         return sn_fail(-ENOMEM, what, "pd", pdn, "keys so far", nic->mkeys.used);
     k->mw = type;
     k->pdn = pdn;

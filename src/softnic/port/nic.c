@@ -30,7 +30,7 @@ int sn_nic_create(struct sn_port *port, const struct sn_nic_config *config, stru
         return sn_fail(-EINVAL, what, NULL, 0, "GIDs not 1..4", config->gid_count);
     if (config->slot == 0)
         return sn_fail(-EINVAL, what, NULL, 0, "process slot not in 1..255", 0);
-    nic = calloc(1, sizeof(*nic));
+    nic = sn_lines(sizeof(*nic));
     if (nic == NULL)
         return sn_fail(-ENOMEM, what, NULL, 0, "bytes", sizeof(*nic));
     nic->port = port;
@@ -49,26 +49,96 @@ int sn_nic_create(struct sn_port *port, const struct sn_nic_config *config, stru
     return 0;
 }
 
+enum { FEW_SLOTS = 32 };
+
 static void ask_for(const void *memory, size_t size)
 {
-    for (size_t i = 0; i < size; i += SN_CACHE_LINE)
+    for (size_t i = 0; memory != NULL && i < size; i += SN_CACHE_LINE)
         __builtin_prefetch((const uint8_t *)memory + i);
 }
 
-void sn_nic_expect(const struct sn_nic *nic, uint32_t qpn, unsigned step)
+static void ask_for_port(const struct sn_port *port)
 {
-    const struct sn_qp *qp;
+    ask_for(port, offsetof(struct sn_port, hot) + sizeof(port->hot[0]));
+    __builtin_prefetch(&port->foreign_turns);
+    __builtin_prefetch(&port->inproc.slot[0]);
+    __builtin_prefetch(&port->wheel);
+}
 
-    if (step == 0) {
-        ask_for(nic->port, offsetof(struct sn_port, wheel.slot));
-        ask_for(&nic->port->wheel.tick, sizeof(*nic->port) - offsetof(struct sn_port, wheel.tick));
-        ask_for(nic, sizeof(*nic));
-        return;
-    }
-    qp = sn_qp_find(nic, qpn);
-    if (qp != NULL) {
-        ask_for(qp, offsetof(struct sn_qp, header.va));
-        ask_for(&qp->attr, sizeof(*qp) - offsetof(struct sn_qp, attr));
+/* All of a small map. */
+static void ask_for_map(const struct sn_map *m)
+{
+    if (m->used != 0 && m->mask < FEW_SLOTS)
+        ask_for(m->slot, (m->mask + 1) * sizeof(*m->slot));
+}
+
+/* After a doorbell the records of all queues on its register are looked at. */
+static void ask_for_rung(const struct sn_map *qps)
+{
+    for (uint32_t i = 0; qps->used != 0 && qps->mask < FEW_SLOTS && i <= qps->mask; i++)
+        if (qps->slot[i].object != NULL)
+            __builtin_prefetch(qps->slot[i].object);
+}
+
+static void ask_for_slot(const struct sn_map *m, uint32_t number)
+{
+    if (m->used != 0)
+        __builtin_prefetch(&m->slot[number & m->mask]);
+}
+
+static void ask_for_qp(const struct sn_qp *qp)
+{
+    ask_for(qp, offsetof(struct sn_qp, cnp_after));
+    ask_for(&qp->header, offsetof(struct sn_burst, qkey));
+}
+
+static void ask_for_queues(const struct sn_qp *qp)
+{
+    if (qp->tx.table != NULL)
+        ask_for(&qp->tx.table[qp->tx.head & qp->tx.mask], sizeof(*qp->tx.table));
+    if (qp->rx.rd != NULL)
+        ask_for(qp->rx.rd, sizeof(*qp->rx.rd));
+    __builtin_prefetch(qp->rx.wqe);
+    ask_for(qp->send_cq, offsetof(struct sn_cq, attr));
+    ask_for(qp->recv_cq, offsetof(struct sn_cq, attr));
+}
+
+void sn_nic_expect(const struct sn_nic *nic, const struct sn_expected *what, unsigned step)
+{
+    const struct sn_port *port = nic->port;
+    const struct sn_qp *qp = step < 2 ? NULL : sn_qp_find(nic, what->qpn);
+
+    switch (step) {
+    case 0:
+        ask_for(nic, offsetof(struct sn_nic, counters.duplicate_request));
+        __builtin_prefetch(nic->config.gid);
+        break;
+    case 1:
+        ask_for_port(port);
+        if (what->rings)
+            ask_for_map(&nic->qps);
+        else
+            ask_for_slot(&nic->qps, what->qpn);
+        if (what->creates)
+            ask_for_map(&nic->mkeys);
+        for (unsigned i = 0; i < what->keys; i++)
+            ask_for_slot(&nic->mkeys, what->key[i]);
+        break;
+    case 2:
+        if (qp != NULL)
+            ask_for_qp(qp);
+        for (unsigned i = 0; i < what->keys; i++)
+            __builtin_prefetch(sn_mkey_find(&nic->mkeys, what->key[i]));
+        if (port->hot_count != 0)
+            __builtin_prefetch(port->hot[0]);
+        if (what->rings)
+            ask_for_rung(&nic->qps);
+        break;
+    default:
+        if (qp != NULL)
+            ask_for_queues(qp);
+        if (port->hot_count != 0)
+            __builtin_prefetch(port->hot[0]->reg[SN_REG_PLAIN]);
     }
 }
 
@@ -133,7 +203,7 @@ int sn_nic_destroy(struct sn_nic *nic)
     port->reg_slots -= nic->reg_slots;
     if (port->sweep_nic == nic)
         port->sweep_nic = NULL;
-    sn_mkeys_free(&nic->mkeys);
+    sn_mkeys_free(nic);
     sn_map_free(&nic->windows);
     sn_table_free(&nic->pds);
     sn_table_free(&nic->cqs);

@@ -34,7 +34,7 @@ enum {
 int sn_port_create(const struct sn_port_config *config, struct sn_port **out)
 {
     static const char what[] = "create a port";
-    struct sn_port *port = calloc(1, sizeof(*port));
+    struct sn_port *port = sn_lines(sizeof(*port));
     int ret;
 
     if (port == NULL)
@@ -100,6 +100,11 @@ uint64_t sn_port_now(struct sn_port *port)
 uint64_t sn_port_next_deadline(struct sn_port *port)
 {
     return sn_wheel_next(&port->wheel);
+}
+
+uint64_t sn_port_next_deadline_before(struct sn_port *port, uint64_t when)
+{
+    return sn_wheel_next_before(&port->wheel, when);
 }
 
 /* ---- active queue pairs -------------------------------------------------------------------------------------- */

@@ -210,7 +210,7 @@ int sn_cq_create(struct sn_nic *nic, const struct sn_cq_attr *attr, uint32_t *cq
 
     if (ret != 0)
         return ret;
-    cq = calloc(1, sizeof(*cq));
+    cq = sn_lines(sizeof(*cq));
     if (cq == NULL)
         return sn_fail(-ENOMEM, what, NULL, 0, "CQs so far", nic->cqs.used);
     cq->attr = *attr;

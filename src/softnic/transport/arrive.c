@@ -249,7 +249,8 @@ static void take_up(struct sn_qp *qp, const struct sn_burst *b)
         qp->established = true;
         sn_qp_tell(qp, SN_EVENT_QP_ESTABLISHED, 0);
     }
-    qp->nic->counters.rp_becn += (b->flags & SN_BURST_BECN) != 0;
+    if (b->flags & SN_BURST_BECN)
+        qp->nic->counters.rp_becn++;
     if ((b->tclass & 3) == ECN_CE)
         notify(qp);
     sn_qp_receive(qp, b);

@@ -199,10 +199,9 @@ int sn_qp_create(struct sn_nic *nic, const struct sn_qp_attr *attr, uint32_t *qp
 
     if (ret != 0)
         return ret;
-    qp = aligned_alloc(SN_CACHE_LINE, (sizeof(*qp) + SN_CACHE_LINE - 1) / SN_CACHE_LINE * SN_CACHE_LINE);
+    qp = sn_lines(sizeof(*qp));
     if (qp == NULL)
         return sn_fail(-ENOMEM, create_what, NULL, 0, "QPs so far", nic->qps.used);
-    memset(qp, 0, sizeof(*qp));
     qp->nic = nic;
     qp->port = nic->port;
     qp->attr = *attr;
@@ -381,7 +380,7 @@ static int to_rtr(struct sn_qp *qp)
     uint32_t slots = 1u << qp->params.log_rra_max;
 
     if (qp->attr.service == SN_SERVICE_RC && (rx->rd == NULL || rx->rd_mask + 1 != slots)) {
-        struct sn_rd_slot *rd = calloc(slots, sizeof(*rd));
+        struct sn_rd_slot *rd = sn_lines(slots * sizeof(*rd));
         if (rd == NULL)
             return sn_fail(-ENOMEM, "move a QP", "qp", qp->qpn, "reads and atomics as responder", slots);
         free(rx->rd);

@@ -379,7 +379,7 @@ static unsigned send_turn(struct sn_qp *qp)
 
     if (tx->rnr_wait || tx->waiting_cq)
         return 0;
-    if (tx->table == NULL && (tx->table = calloc(tx->mask + 1, sizeof(*tx->table))) == NULL) {
+    if (tx->table == NULL && (tx->table = sn_lines((tx->mask + 1) * sizeof(*tx->table))) == NULL) {
         sn_qp_activate(qp);
         return 0;
     }

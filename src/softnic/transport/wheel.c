@@ -37,6 +37,8 @@ void sn_timer_arm(struct sn_wheel *wheel, struct sn_timer *timer, uint64_t deadl
     head = &wheel->slot[tick % SN_WHEEL_SLOTS];
     wheel->used[tick % SN_WHEEL_SLOTS / 64] |= 1ull << tick % 64;
     timer->deadline = deadline;
+    if (deadline < wheel->soonest)
+        wheel->soonest = deadline;
     timer->next = *head;
     timer->link = head;
     if (*head != NULL)
@@ -117,5 +119,6 @@ uint64_t sn_wheel_next(struct sn_wheel *wheel)
         if (best != UINT64_MAX && best / SN_WHEEL_NS <= tick)
             break;
     }
+    wheel->soonest = best;
     return best;
 }

@@ -17,10 +17,11 @@ struct sn_timer {
 };
 
 struct sn_wheel {
+    uint64_t tick; /* slots before this one have been looked at */
+    uint64_t soonest; /* ns: no timer is due before */
+    uint32_t armed;
     uint64_t used[SN_WHEEL_SLOTS / 64]; /* a bit for each slot that may hold a timer: two cache lines stand for 128 */
     struct sn_timer *slot[SN_WHEEL_SLOTS];
-    uint64_t tick; /* slots before this one have been looked at */
-    uint32_t armed;
 };
 
 void sn_timer_arm(struct sn_wheel *wheel, struct sn_timer *timer, uint64_t deadline);
@@ -33,5 +34,10 @@ static inline bool sn_timer_armed(const struct sn_timer *timer)
 unsigned sn_wheel_run(struct sn_wheel *wheel, uint64_t now);
 /* Earliest deadline; UINT64_MAX: none. For sleepers and simulations. */
 uint64_t sn_wheel_next(struct sn_wheel *wheel);
+/* The same where it is before `when`, else UINT64_MAX: mostly without a look at the slots. */
+static inline uint64_t sn_wheel_next_before(struct sn_wheel *wheel, uint64_t when)
+{
+    return wheel->soonest >= when ? UINT64_MAX : sn_wheel_next(wheel);
+}
 
 #endif

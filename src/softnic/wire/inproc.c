@@ -8,7 +8,7 @@
 void sn_inproc_destroy(struct sn_inproc *q)
 {
     for (unsigned i = 0; i < SN_INPROC_SLOTS; i++)
-        free(q->slot[i]);
+        free(q->slot[i].burst);
     *q = (struct sn_inproc){0};
 }
 
@@ -16,7 +16,7 @@ struct sn_burst *sn_inproc_slot(struct sn_inproc *q, int request)
 {
     uint32_t limit = request ? SN_INPROC_REQUESTS : SN_INPROC_SLOTS;
 
-    struct sn_burst **slot = &q->slot[q->tail % SN_INPROC_SLOTS];
+    struct sn_burst **slot = &q->slot[q->tail % SN_INPROC_SLOTS].burst;
 
     if (q->tail - q->head >= limit)
         return NULL;
@@ -27,7 +27,7 @@ struct sn_burst *sn_inproc_slot(struct sn_inproc *q, int request)
 
 void sn_inproc_push(struct sn_inproc *q, struct sn_nic *to)
 {
-    q->to[q->tail % SN_INPROC_SLOTS] = to;
+    q->slot[q->tail % SN_INPROC_SLOTS].to = to;
     q->tail++;
 }
 
@@ -50,8 +50,8 @@ unsigned sn_inproc_drain(struct sn_port *port)
     port->payload_stays = true;
     do {
         while (q->head != q->tail) {
-            uint32_t i = q->head % SN_INPROC_SLOTS;
-            deliver(port, q->to[i], q->slot[i]);
+            const struct sn_inproc_slot *slot = &q->slot[q->head % SN_INPROC_SLOTS];
+            deliver(port, slot->to, slot->burst);
             q->head++; /* the slot is not reused before its burst is done with */
             delivered++;
         }

@@ -14,9 +14,11 @@ struct sn_port;
 enum { SN_INPROC_SLOTS = 64, SN_INPROC_REQUESTS = 40 /* the others are kept for answers */ };
 
 struct sn_inproc {
-    struct sn_burst *slot[SN_INPROC_SLOTS]; /* made when one is needed for the first time: most ports need few */
-    struct sn_nic *to[SN_INPROC_SLOTS];
     uint32_t head, tail;
+    struct sn_inproc_slot {
+        struct sn_burst *burst; /* made when one is needed for the first time: most ports need few */
+        struct sn_nic *to;
+    } slot[SN_INPROC_SLOTS];
 };
 
 void sn_inproc_destroy(struct sn_inproc *q);

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * With many NICs each event finds another one's memory out of the cache. The next events are known in order, so what they
+ * will touch is asked for ahead: each step asks for what the pointers of the step before lead to, which have come by now.
+ * Nothing here changes anything, and a guess that is wrong costs a few lines of the cache.
+ */
+#include "sim/internal.h"
+
+/* How much of a piece of memory is asked for: what is walked over in order comes by itself. */
+enum { BEGINNING = 256 };
+
+/* ---- a host ----------------------------------------------------------------------------------------------------- */
+
+static void ask_for_queues(const struct sim_host *host, const struct sim_end *end)
+{
+    uint32_t mask = (1u << host->log_cq) - 1;
+
+    __builtin_prefetch(host->out);
+    __builtin_prefetch(host->cq_record);
+    for (unsigned which = 0; which < 2; which++)
+        __builtin_prefetch(host->cq[which] + (size_t)(host->ci[which] & mask) * 64);
+    if (end != NULL)
+        __builtin_prefetch(&host->by_qpn[end->qpn & host->hash_mask]);
+}
+
+/*
+ * The host first, then its NIC, its port, the queue pair and the keys of one end (NULL: none), and what these refer to.
+ * opens: a connection will be opened there.
+ */
+static void host_step(const struct sim_host *host, const struct sim_end *end, bool opens, unsigned step)
+{
+    struct sn_expected what = {.creates = opens, .rings = opens};
+
+    if (step == 0)
+        sim_ask_for(host, offsetof(struct sim_host, shared_done));
+    if (step == 0 || step > SN_EXPECT_STEPS)
+        return;
+    if (end != NULL)
+        what = (struct sn_expected){.qpn = end->qpn,
+                                    .keys = end->conn == NULL ? 0 : 2,
+                                    .key = {end->lkey, end->rkey},
+                                    .creates = opens,
+                                    .rings = opens};
+    sn_nic_expect(host->nic, &what, step - 1);
+    if (step == 1)
+        ask_for_queues(host, end);
+    if (step == 2)
+        sim_ask_for(host->out->first, 4 * sizeof(*host->out->first));
+}
+
+void sim_host_expect(const struct sim_host *host, unsigned step)
+{
+    host_step(host, NULL, false, step);
+}
+
+/* ---- a connection ------------------------------------------------------------------------------------------------- */
+
+static void ask_for_end(const struct sim_end *end, unsigned step)
+{
+    if (step == 0) {
+        sim_ask_for(end, sizeof(*end));
+        return;
+    }
+    __builtin_prefetch(sim_end_wr((struct sim_end *)(uintptr_t)end, end->settled));
+    __builtin_prefetch(end->sq);
+    __builtin_prefetch(end->record);
+}
+
+/* What is left of it is one answer. */
+static bool ends_soon(const struct sim_conn *conn)
+{
+    return conn->end[0]->goal - conn->end[0]->settled + conn->end[1]->goal - conn->end[1]->settled <= 1;
+}
+
+/* The target of the payload, or its source; or what will be compared when the connection is over. */
+static void ask_for_memory(const struct sim_packet *p, const struct sim_end *own)
+{
+    const struct sn_burst *b = &p->header;
+    bool named = b->kind == SN_KIND_WRITE || b->kind == SN_KIND_READ_REQUEST;
+    uint32_t at = named ? (uint32_t)b->va : b->kind == SN_KIND_SEND ? own->at.recv : 0;
+
+    if (at != 0 && at < own->at.size)
+        sim_ask_for(own->mem + at, BEGINNING);
+    for (int i = 0; at == 0 && i < 2; i++)
+        sim_ask_for(p->conn->end[i]->mem, BEGINNING);
+}
+
+/* Taking it down goes to the peer as well, and what is opened in its place to somebody else. */
+static void ask_for_successor(struct sim *sim, const struct sim_conn *conn, const struct sim_end *own, unsigned step)
+{
+    enum { PEER = 3, LANE = 4, NEXT = 5 };
+    const struct sim_host *next;
+
+    if (step < PEER || !ends_soon(conn))
+        return;
+    host_step(own->peer->host, own->peer, false, step - PEER);
+    if (step == LANE)
+        sim_ask_for(conn->lane, sizeof(*conn->lane));
+    if (step < NEXT || (next = sim_lane_next(sim, conn->lane)) == NULL)
+        return;
+    if (step == NEXT + 1 && next->free_end != NULL)
+        ask_for_end(next->free_end, 0);
+    host_step(next, step <= NEXT + 1 ? NULL : next->free_end, true, step - NEXT);
+}
+
+static void ask_for_conn(struct sim *sim, const struct sim_packet *p, unsigned step)
+{
+    const struct sim_conn *conn = p->conn;
+    const struct sim_end *own;
+
+    if (step == 1)
+        __builtin_prefetch(conn);
+    if (step == 2)
+        for (int i = 0; i < 2; i++)
+            ask_for_end(conn->end[i], 0);
+    if (step < 3)
+        return;
+    own = conn->end[conn->target == p->target];
+    if (step == 3)
+        ask_for_end(own, 1);
+    if (step == 4)
+        ask_for_memory(p, own);
+    ask_for_successor(sim, conn, own, step);
+}
+
+/* ---- a packet ----------------------------------------------------------------------------------------------------- */
+
+void sim_packet_expect(struct sim *sim, const struct sim_packet *p, unsigned step)
+{
+    const struct sim_conn *conn = p->conn;
+
+    if (step == 0) {
+        sim_ask_for(p, SIM_PACKET_SIZE);
+        return;
+    }
+    if (p->way != NULL) { /* a switch: the cable that it takes next */
+        if (step == 1)
+            __builtin_prefetch(p->way);
+        if (step == 2)
+            sim_ask_for(p->way->first, 4 * sizeof(*p->way->first));
+        return;
+    }
+    if (step == 1 && p->bytes != NULL)
+        sim_ask_for(p->bytes, BEGINNING);
+    if (step < 3 || conn == NULL)
+        host_step(&sim->host[p->target], NULL, false, step - 1);
+    else
+        host_step(&sim->host[p->target], conn->end[conn->target == p->target], ends_soon(conn), step - 1);
+    if (conn != NULL)
+        ask_for_conn(sim, p, step);
+}
