@@ -28,6 +28,9 @@ SN_FN int sn_doorbell_parse(uint64_t reg, struct sn_doorbell *out)
     return out->qpn != 0;
 }
 
+/* In a doorbell of 8 bytes these bits of that word are 0: what stands for opcode and segment count in a control segment. */
+#define SN_DOORBELL_ZEROS 0xff000000ff000000ull
+
 SN_FN uint64_t sn_doorbell_build(uint32_t qpn, uint32_t producer)
 {
     return (uint64_t)sn_swap32(producer << 8) | ((uint64_t)sn_swap32(qpn << 8) << 32);

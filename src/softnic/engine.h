@@ -35,6 +35,7 @@ enum {
     SN_TX_ENTRIES = 64,      /* WQEs in flight of one QP, at most */
     SN_TURN_WQES = 32,       /* WQEs that one QP may start in a turn */
     SN_HOT_UARS = 64,        /* registers looked at in each turn */
+    SN_LOOK_LINES = 2048,    /* cache lines of registers that the sleeping thread looks at in one turn */
     SN_HOT_IDLE_TURNS = 2048,/* turns without a doorbell after which a register cools down */
     SN_RX_QUEUE_MAX = 1024,  /* bursts waiting behind a copy of the copy engine */
     SN_RX_QUEUE_BYTES = 8 << 20, /* and their payload, where it had to be copied */
@@ -121,13 +122,30 @@ struct sn_key_cache {
 
 enum sn_reg_kind { SN_REG_PLAIN = 0, SN_REG_DBRLESS = 1 };
 
+/* Where registers lie: queue/regs.c. They are looked at in groups of 8 cache lines. */
+struct sn_regs {
+    uint8_t *at;
+    size_t size;
+    int fd;
+    struct sn_table wide, packed;      /* by position + 1 */
+    uint32_t wide_blocks, wide_most;   /* of 1024 bytes: in use from the first, and room for them */
+    uint32_t packed_blocks, packed_most; /* the same, behind those */
+    uint32_t *users;                   /* queues without a record in each packed block, 8 entries each: regs.c */
+    uint32_t blocks_in_use;            /* that have such */
+    uint64_t empty;                    /* what an empty packed register holds; 0: there is none yet */
+    uint32_t groups, lines;            /* in a sweep: groups that are passed, lines that are looked at */
+};
+
 struct sn_uar_object {
     struct sn_nic *nic;
     uint32_t index;
     uint32_t refs;   /* queues on it, and 1 until it is freed */
     bool freed, hot;
+    bool packed;     /* the plain register shares its line */
     uint32_t idle_turns; /* since the last doorbell, while hot */
     void *reg[2];    /* by enum sn_reg_kind */
+    uint64_t empty;  /* what the plain one holds when nothing is rung; the other one 0 */
+    uint32_t position, block; /* among those of its kind */
     uint64_t *other; /* sn_uar_use_both: what else is rung for its queues; NULL: nothing */
     struct sn_qp *qps;       /* by qp->uar_next */
 };
@@ -346,23 +364,19 @@ struct sn_nic {
     uint64_t random; /* state of the generator of keys and QP numbers */
     bool seeded;
     bool uses_both;          /* some UAR has an `other` */
-    uint32_t dbrless_users;  /* QPs without a send record */
+    uint32_t recordless_users; /* QPs without a send record */
     struct sn_map qps;       /* by QPN */
     struct sn_map mkeys;     /* by value */
     struct sn_map windows;   /* memory windows, by the upper 24 bits of their keys */
     struct sn_mkey *free_keys; /* `spare_keys` destroyed ones, each with the next as its `addr` */
     uint32_t spare_keys;
     uint32_t key_generation; /* bumped when a key goes */
-    /* Registers, 64 bytes apart; uar i: see queue/uar.c. */
-    uint32_t reg_slots; /* in use, from 0 */
-    uint8_t *regs;
+    uint32_t cursor;    /* cold sweep: the next group */
+    struct sn_regs regs;
     struct sn_table pds, cqs, srqs, uars;
     struct sn_counters counters;
     struct sn_nic_config config;
     struct sn_watch *watches; /* of the port */
-    size_t regs_size;
-    int regs_fd;
-    uint32_t cursor; /* cold sweep */
     char name[64];
 };
 
@@ -388,9 +402,10 @@ struct sn_port {
     uint64_t effort;    /* ns that the last turn took, guessed */
     struct sn_nic *nics;
     uint32_t topology; /* routes are looked up again when it moves: with NICs, the wire, and every QP's connection */
-    uint32_t reg_slots; /* of all NICs */
+    uint32_t reg_lines; /* cache lines of registers that a sweep looks at, of all NICs */
     uint32_t uar_count; /* of all NICs: when all are hot, nothing is cold */
-    uint32_t swept;     /* registers seen since the sweep over the cold ones began */
+    uint32_t swept;     /* lines seen since the sweep over the cold ones began */
+    uint64_t sweep_owed; /* lines times guessed ns: work done for which the sweep has not moved on yet */
     struct sn_xfer *xfers; /* copies under way */
     struct sn_faults *faults; /* fault/inject.h; NULL: no plan is active */
     struct sn_cq *unarmed; /* CQs that wrote CQEs while nobody had asked for an event */
@@ -439,10 +454,9 @@ void sn_qp_unwait(struct sn_qp *qp); /* off the list of the CQ that a WAIT is ab
 struct sn_uar_object *sn_uar_get(struct sn_nic *nic, uint32_t index);
 void sn_uar_put(struct sn_uar_object *uar);
 unsigned sn_uar_look(struct sn_uar_object *uar); /* doorbells taken */
-struct sn_uar_object *sn_uar_of_slot(struct sn_nic *nic, uint32_t slot);
 void sn_uar_attach(struct sn_uar_object *uar, struct sn_qp *qp);
 void sn_uar_detach(struct sn_uar_object *uar, struct sn_qp *qp);
-void sn_uar_forget(struct sn_uar_object *uar, uint32_t qpn); /* drops a doorbell of this QP that nobody has seen */
+void sn_uar_forget(const struct sn_qp *qp); /* drops a doorbell of this QP that nobody has seen */
 void sn_uar_cool(struct sn_uar_object *uar);
 void sn_uar_rung(struct sn_uar_object *uar, enum sn_reg_kind kind, uint64_t value); /* a value that was taken earlier */
 

@@ -127,20 +127,25 @@ int sn_mw_key(struct sn_nic *nic, uint32_t key, uint32_t *now);
 /* ---- doorbell registers ---------------------------------------------------------------------------------------- */
 
 /*
- * A UAR: registers lie 64 bytes apart in one region (so that looking at all of them is cheap). `reg` is the 64-byte
- * register that 8-byte doorbells and BlueFlame writes go to; `dbrless` is the register that QPs without a doorbell
- * record use (on a ConnectX: page base + 0x600). Several queues may share a register.
+ * A UAR: `reg` is the register that 8-byte doorbells and BlueFlame writes go to; `dbrless` is the register that QPs without
+ * a doorbell record use (on a ConnectX: page base + 0x600). Several queues may share a register. All lie in one region, so
+ * that looking at all of them is cheap.
  */
 struct sn_uar {
     uint32_t index; /* the "page id" */
-    void *reg;      /* 64 bytes, 64-byte aligned; stable until sn_uar_free */
-    void *dbrless;  /* 64 bytes, 64-byte aligned */
+    void *reg;      /* 64 bytes may be written; 64-byte aligned, or 8-byte when packed; stable until sn_uar_free */
+    void *dbrless;  /* takes stores of 8 bytes */
     void *base;     /* reg == base + 0x800 and dbrless == base + 0x600; NULL: the caller maps a page of its own if it wants one */
     int fd;         /* memfd of the region that holds both, owned by the NIC; its pages may be mapped again */
     size_t offset;  /* of dbrless in it; reg is 0x200 further on, in the same 1024-byte block */
 };
 
 int sn_uar_alloc(struct sn_nic *nic, struct sn_uar *out);
+/*
+ * For very many UARs: beyond 64 of a NIC up to 8 share a cache line. Doorbells of 8 bytes are what they are elsewhere; after a
+ * BlueFlame write the NIC goes by the record, and sees it when the record is there or with the doorbell that follows.
+ */
+int sn_uar_alloc_packed(struct sn_nic *nic, struct sn_uar *out);
 /*
  * Its queues may also be rung at reg ^ 0x100: clients that know the two BlueFlame buffers of a ConnectX's register take turns.
  * The other address may be another UAR's register, which goes on working.

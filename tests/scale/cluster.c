@@ -60,7 +60,7 @@ static int make_queue(struct cluster *c, int side, unsigned i)
     q->record = (uint32_t *)(void *)(at + 2 * RING_BYTES);
     q->data = data_of(c, side) + (size_t)i * CLUSTER_DATA;
     memset(q->cq, 0xf1, RING_BYTES); /* opcode invalid, owner 1 */
-    ret = sn_uar_alloc(q->nic, &q->uar);
+    ret = sn_uar_alloc_packed(q->nic, &q->uar);
     if (ret != 0)
         return ret;
     struct sn_cq_attr cq = {.ring = {.addr = q->cq, .length = RING_BYTES},

@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What connected queues cost whom, as their number grows. For each number of queue pairs, one line of JSON:
- *   busy    latency of puts on one queue while all others are idle; the poster drives the port
- *   cold    from the store to a register that was never rung before to its completion, by another thread, while the first
- *           keeps the port busy
- *   clock   the same by one thread, which drives the port and puts on the busy queue meanwhile: from the store to the
- *           completion; clock_cpu: the same in the thread's CPU time, which is without the scheduler's share
+ * What connected queues cost whom, as their number grows. All sizes exist at once and are measured in turn, round after
+ * round: on a machine whose speed changes from one second to the next nothing else can be compared. One line of JSON each:
+ *   busy    latency of puts on one queue while all others are idle; the poster drives the port. busy_ratio: of each round
+ *           the median as a ratio to the first size's in that round; of these the median
+ *   clock   from the store to a register that was not rung lately to its completion, by the thread which drives the port and
+ *           puts on the busy queue meanwhile. clock_smooth: without those during
+ *           which a thread concerned stood still for more than 50 us between two looks, which no NIC answers for
+ *   cold    the same by another thread, which waits, while the first keeps the port busy; each is bound to a CPU of its
+ *           own, since else the scheduler may have one wait behind the other for a whole time slice
  *   idle    CPU time of the port's thread while nobody does anything, and beside it that of a thread that only sleeps
  *   create, connect, destroy   a queue pair with its completion queue and register
  *     scale_bench PAIRS...
  */
+#include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +26,32 @@
 
 #include "cluster.h"
 
-enum { BUSY_PUTS = 50000, COLD_PUTS = 400, IDLE_NS = 1500000000 };
+enum {
+    SIZES = 16,
+    ROUNDS = 100,
+    WARM = 3000, /* puts of a round that do not count: what was rung in the round before is no longer among the hot ones */
+    PUTS = 1500,
+    PROBES = 4,  /* first doorbells of a round, by each of the two ways */
+    APART = 300, /* puts between two of them, so that they come at any point of the sweep */
+    STILL_NS = 50000, /* a put in one process takes less, whatever it sweeps */
+    IDLE_NS = 1500000000
+};
+
+struct probes {
+    uint64_t ns[ROUNDS * PROBES];
+    uint64_t smooth[ROUNDS * PROBES];
+    unsigned count, smooth_count;
+};
+
+struct size {
+    struct cluster c;
+    unsigned next; /* queue to ring first */
+    uint64_t busy[ROUNDS * PUTS], mid[ROUNDS], ratio[ROUNDS];
+    struct probes clock, cold;
+};
+
+static struct size *sizes;
+static unsigned count;
 
 static int by_value(const void *a, const void *b)
 {
@@ -34,6 +66,31 @@ static double percentile(uint64_t *v, unsigned n, double p)
     return n == 0 ? 0 : (double)v[(unsigned)(p * (n - 1))] / 1e3;
 }
 
+/* ---- processors ------------------------------------------------------------------------------------------------------ */
+
+static cpu_set_t all_cpus;
+
+static int cpu_of(unsigned n)
+{
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &all_cpus) && n-- == 0)
+            return cpu;
+    return -1;
+}
+
+static void bind_to(unsigned n)
+{
+    cpu_set_t one;
+
+    if (cpu_of(n) < 0)
+        return; /* one CPU only: then there is nothing to choose */
+    CPU_ZERO(&one);
+    CPU_SET(cpu_of(n), &one);
+    (void)sched_setaffinity(0, sizeof(one), &one);
+}
+
+/* ---- latencies ------------------------------------------------------------------------------------------------------- */
+
 /* One put, driven by the caller. */
 static void put_and_wait(struct cluster *c, unsigned i, uint64_t value)
 {
@@ -42,61 +99,171 @@ static void put_and_wait(struct cluster *c, unsigned i, uint64_t value)
         sn_port_run(c->port);
 }
 
-static void measure_busy(struct cluster *c)
+static void busy_round(struct size *s, unsigned round)
 {
-    static uint64_t v[BUSY_PUTS];
-
-    for (unsigned i = 0; i < 1000; i++)
-        put_and_wait(c, 0, i);
-    for (unsigned i = 0; i < BUSY_PUTS; i++) {
+    for (unsigned i = 0; i < WARM; i++)
+        put_and_wait(&s->c, 0, i);
+    for (unsigned i = 0; i < PUTS; i++) {
         uint64_t begun = clock_ns();
-        put_and_wait(c, 0, i);
-        v[i] = clock_ns() - begun;
+        put_and_wait(&s->c, 0, i);
+        s->busy[round * PUTS + i] = clock_ns() - begun;
     }
-    printf("\"busy_p50_us\": %.3f, \"busy_p99_us\": %.3f, ", percentile(v, BUSY_PUTS, 0.5), percentile(v, BUSY_PUTS, 0.99));
+    s->mid[round] = (uint64_t)(percentile(s->busy + (size_t)round * PUTS, PUTS, 0.5) * 1e3);
 }
 
-struct cold {
-    struct cluster *c;
+static unsigned probes_of(const struct size *s)
+{
+    return s->c.pairs - 1 < PROBES ? s->c.pairs - 1 : PROBES;
+}
+
+/* Another queue than the busy one: one that was never rung while there are such, else the one whose turn is longest ago. */
+static unsigned cold_queue(struct size *s)
+{
+    unsigned step = s->c.pairs / (2 * PROBES * ROUNDS) + 1;
+
+    s->next += step;
+    if (s->next >= s->c.pairs)
+        s->next = 1;
+    return s->next;
+}
+
+static void note(struct probes *p, uint64_t ns, uint64_t still)
+{
+    p->ns[p->count++] = ns;
+    if (still < STILL_NS)
+        p->smooth[p->smooth_count++] = ns;
+}
+
+/* Whoever waits for a cold queue drives; between two looks at it, it puts once on the busy one. */
+static void clock_round(struct size *s)
+{
+    for (unsigned k = 0; k < probes_of(s); k++) {
+        unsigned i = cold_queue(s);
+        struct queue *q = &s->c.queue[0][i];
+        uint64_t begun, now, last, still = 0;
+
+        for (unsigned n = APART + clock_ns() % APART; n != 0; n--)
+            put_and_wait(&s->c, 0, n);
+        begun = now = clock_ns();
+        queue_put(q, &s->c.queue[1][i], i);
+        while (queue_poll(q) == 0) {
+            put_and_wait(&s->c, 0, k);
+            last = now;
+            now = clock_ns();
+            still = now - last > still ? now - last : still;
+        }
+        last = now;
+        now = clock_ns();
+        note(&s->clock, now - begun, now - last > still ? now - last : still);
+    }
+}
+
+static struct {
+    sem_t go;
+    _Atomic(struct size *) size; /* NULL: the end */
     atomic_bool over;
-    uint64_t v[COLD_PUTS];
-    unsigned count;
-};
+    atomic_ullong still; /* ns: the driver's longest time between two puts since this was 0 */
+} ringer;
 
-/* Queues that nobody has rung before, one after the other; nobody wakes or drives anything here. */
-static void *ring_cold(void *arg)
+/* Rings, and waits for the completion; nobody wakes or drives anything here. */
+static void ring_once(struct size *s)
 {
-    struct cold *x = arg;
-    unsigned step = x->c->pairs > COLD_PUTS ? x->c->pairs / COLD_PUTS : 1;
+    unsigned i = cold_queue(s);
+    struct queue *q = &s->c.queue[0][i];
+    uint64_t begun = clock_ns(), now, last, still = 0;
 
-    for (unsigned i = 1; i < x->c->pairs && x->count < COLD_PUTS; i += step) {
-        struct queue *q = &x->c->queue[0][i];
-        uint64_t begun = clock_ns();
-        queue_put(q, &x->c->queue[1][i], i);
-        while (queue_poll(q) == 0)
-            ;
-        x->v[x->count++] = clock_ns() - begun;
-    }
-    atomic_store(&x->over, true);
-    return NULL;
+    while (clock_ns() - begun < 20000 + begun % 32768) /* a time that the sweep does not know */
+        ;
+    atomic_store(&ringer.still, 0);
+    begun = now = clock_ns();
+    queue_put(q, &s->c.queue[1][i], i);
+    do {
+        last = now;
+        now = clock_ns();
+        still = now - last > still ? now - last : still;
+    } while (queue_poll(q) == 0);
+    last = now;
+    now = clock_ns();
+    still = now - last > still ? now - last : still;
+    uint64_t took = now - begun;
+    last = clock_ns();
+    while (clock_ns() - last < 2000) /* the driver's last put is over, and in its account */
+        ;
+    uint64_t driver = atomic_load(&ringer.still);
+    note(&s->cold, took, driver > still ? driver : still);
 }
 
-static void measure_cold(struct cluster *c)
+static void *ring_cold(void *unused)
 {
-    static struct cold x;
+    (void)unused;
+    bind_to(1);
+    for (;;) {
+        while (sem_wait(&ringer.go) != 0)
+            ;
+        struct size *s = atomic_load(&ringer.size);
+        if (s == NULL)
+            return NULL;
+        for (unsigned k = 0; k < probes_of(s); k++)
+            ring_once(s);
+        atomic_store(&ringer.over, true);
+    }
+}
+
+static void cold_round(struct size *s)
+{
+    uint64_t last = clock_ns();
+
+    atomic_store(&ringer.over, false);
+    atomic_store(&ringer.size, s);
+    sem_post(&ringer.go);
+    for (uint64_t i = 0; !atomic_load(&ringer.over); i++) {
+        put_and_wait(&s->c, 0, i);
+        uint64_t now = clock_ns();
+        if (now - last > atomic_load_explicit(&ringer.still, memory_order_relaxed))
+            atomic_store(&ringer.still, now - last);
+        last = now;
+    }
+}
+
+static int measure_latencies(void)
+{
     pthread_t thread;
 
-    x.c = c;
-    x.count = 0;
-    atomic_store(&x.over, false);
-    if (pthread_create(&thread, NULL, ring_cold, &x) != 0)
-        return;
-    for (uint64_t i = 0; !atomic_load(&x.over); i++)
-        put_and_wait(c, 0, i);
+    sem_init(&ringer.go, 0, 0);
+    if (pthread_create(&thread, NULL, ring_cold, NULL) != 0)
+        return -EAGAIN;
+    bind_to(0);
+    for (unsigned round = 0; round < ROUNDS; round++)
+        for (unsigned k = 0; k < count; k++) {
+            busy_round(&sizes[k], round);
+            clock_round(&sizes[k]);
+            cold_round(&sizes[k]);
+            sizes[k].ratio[round] = sizes[k].mid[round] * 1000000 / sizes[0].mid[round];
+        }
+    atomic_store(&ringer.size, NULL);
+    sem_post(&ringer.go);
     pthread_join(thread, NULL);
-    printf("\"cold_count\": %u, \"cold_p50_us\": %.3f, \"cold_p99_us\": %.3f, \"cold_max_us\": %.3f, ", x.count,
-           percentile(x.v, x.count, 0.5), percentile(x.v, x.count, 0.99), percentile(x.v, x.count, 1));
+    (void)sched_setaffinity(0, sizeof(all_cpus), &all_cpus);
+    return 0;
 }
+
+static void report_probes(const char *name, struct probes *p)
+{
+    printf("\"%s_count\": %u, \"%s_p50_us\": %.3f, \"%s_p99_us\": %.3f, \"%s_max_us\": %.3f, ", name, p->count, name,
+           percentile(p->ns, p->count, 0.5), name, percentile(p->ns, p->count, 0.99), name, percentile(p->ns, p->count, 1));
+    printf("\"%s_still\": %u, \"%s_smooth_p99_us\": %.3f, \"%s_smooth_max_us\": %.3f, ", name, p->count - p->smooth_count, name,
+           percentile(p->smooth, p->smooth_count, 0.99), name, percentile(p->smooth, p->smooth_count, 1));
+}
+
+static void report_busy(struct size *s)
+{
+    printf("\"busy_p50_us\": %.3f, \"busy_p99_us\": %.3f, ", percentile(s->mid, ROUNDS, 0.5),
+           percentile(s->busy, ROUNDS * PUTS, 0.99));
+    printf("\"busy_ratio\": %.3f, \"busy_ratio_p90\": %.3f, ", percentile(s->ratio, ROUNDS, 0.5) / 1e3,
+           percentile(s->ratio, ROUNDS, 0.9) / 1e3);
+}
+
+/* ---- idle ------------------------------------------------------------------------------------------------------------ */
 
 static uint64_t cpu_ns(clockid_t clock)
 {
@@ -104,29 +271,6 @@ static uint64_t cpu_ns(clockid_t clock)
 
     clock_gettime(clock, &ts);
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
-/* Whoever waits for a cold queue drives; between two looks at it, it puts once on the busy one. */
-static void measure_clock(struct cluster *c)
-{
-    static uint64_t v[COLD_PUTS], cpu[COLD_PUTS];
-    unsigned count = 0, step = c->pairs > COLD_PUTS ? c->pairs / COLD_PUTS : 1;
-
-    /* Those between the ones that ring_cold has taken, where there are any. */
-    for (unsigned i = 1 + step / 2; i < c->pairs && count < COLD_PUTS; i += step) {
-        struct queue *q = &c->queue[0][i];
-        for (unsigned k = 0; k < 300; k++) /* at any point of the sweep */
-            put_and_wait(c, 0, k + clock_ns() % 7);
-        uint64_t used = cpu_ns(CLOCK_THREAD_CPUTIME_ID), begun = clock_ns();
-        queue_put(q, &c->queue[1][i], i);
-        while (queue_poll(q) == 0)
-            put_and_wait(c, 0, i);
-        v[count] = clock_ns() - begun;
-        cpu[count++] = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - used;
-    }
-    printf("\"clock_count\": %u, \"clock_p50_us\": %.3f, \"clock_p99_us\": %.3f, \"clock_max_us\": %.3f, ", count,
-           percentile(v, count, 0.5), percentile(v, count, 0.99), percentile(v, count, 1));
-    printf("\"clock_cpu_p99_us\": %.3f, \"clock_cpu_max_us\": %.3f, ", percentile(cpu, count, 0.99), percentile(cpu, count, 1));
 }
 
 static double naps(void)
@@ -161,38 +305,62 @@ static int measure_idle(unsigned pairs)
     return 0;
 }
 
-static int measure(unsigned pairs)
+/* ---- all ------------------------------------------------------------------------------------------------------------- */
+
+static int report(struct size *s)
+{
+    unsigned pairs = s->c.pairs;
+
+    printf("{\"pairs\": %u, \"create_us\": %.3f, \"connect_us\": %.3f, ", pairs, (double)s->c.create_ns / 2e3 / pairs,
+           (double)s->c.connect_ns / 2e3 / pairs);
+    report_busy(s);
+    report_probes("clock", &s->clock);
+    report_probes("cold", &s->cold);
+    uint64_t begun = clock_ns();
+    cluster_close(&s->c);
+    printf("\"destroy_us\": %.3f, ", (double)(clock_ns() - begun) / 2e3 / pairs);
+    int ret = measure_idle(pairs);
+    printf("\"cpus\": %d}\n", CPU_COUNT(&all_cpus));
+    fflush(stdout);
+    return ret;
+}
+
+static int measure(const unsigned *pairs)
 {
     struct sn_port_config config = {.no_thread = true};
-    struct cluster c;
-    uint64_t begun;
-    int ret = cluster_open(&c, pairs, &config);
+    unsigned opened = 0;
+    int ret = 0;
 
-    if (ret != 0)
-        return ret;
-    printf("{\"pairs\": %u, \"create_us\": %.3f, \"connect_us\": %.3f, ", pairs, (double)c.create_ns / 2e3 / pairs,
-           (double)c.connect_ns / 2e3 / pairs);
-    measure_busy(&c);
-    measure_clock(&c);
-    measure_cold(&c);
-    ret = measure_idle(pairs);
-    begun = clock_ns();
-    cluster_close(&c);
-    printf("\"destroy_us\": %.3f}\n", (double)(clock_ns() - begun) / 2e3 / pairs);
-    fflush(stdout);
+    while (ret == 0 && opened < count) {
+        ret = cluster_open(&sizes[opened].c, pairs[opened], &config);
+        opened += ret == 0;
+    }
+    if (ret == 0)
+        ret = measure_latencies();
+    while (opened != 0 && ret != 0)
+        cluster_close(&sizes[--opened].c);
+    for (unsigned k = 0; k < count && ret == 0; k++)
+        ret = report(&sizes[k]);
     return ret;
 }
 
 int main(int argc, char **argv)
 {
-    for (int i = 1; i < argc; i++) {
-        long pairs = strtol(argv[i], NULL, 10);
-        int ret = pairs < 1 || pairs > 30000 ? -1 : measure((unsigned)pairs);
+    unsigned pairs[SIZES];
 
-        if (ret != 0) {
-            fprintf(stderr, "scale_bench: %s queue pairs: %s\n", argv[i], ret == -1 ? "1 to 30000" : strerror(-ret));
+    (void)sched_getaffinity(0, sizeof(all_cpus), &all_cpus);
+    for (int i = 1; i < argc; i++) {
+        long n = strtol(argv[i], NULL, 10);
+        if (n < 2 || n > 30000 || count == SIZES) {
+            fprintf(stderr, "scale_bench: %s queue pairs: 2 to 30000, and %d numbers at most\n", argv[i], (int)SIZES);
             return 1;
         }
+        pairs[count++] = (unsigned)n;
     }
-    return 0;
+    sizes = calloc(SIZES, sizeof(*sizes));
+    int ret = sizes == NULL ? -ENOMEM : measure(pairs);
+    if (ret != 0)
+        fprintf(stderr, "scale_bench: %s\n", strerror(-ret));
+    free(sizes);
+    return ret != 0;
 }

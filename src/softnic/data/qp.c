@@ -226,7 +226,7 @@ static struct sv_uar *share_uar(struct sv_context *ctx)
 /* A register of its own while there are some. */
 static int take_uar(struct sv_qp *qp)
 {
-    int rc = sv_uar_create(qp->context, false, &qp->uar);
+    int rc = sv_uar_create(qp->context, false, true, &qp->uar);
 
     if (rc)
         qp->uar = share_uar(qp->context);

@@ -82,6 +82,11 @@ static inline uint64_t sn_load_relaxed64(const void *p)
     return __atomic_load_n((const uint64_t *)p, __ATOMIC_RELAXED);
 }
 
+static inline void sn_store_relaxed64(void *p, uint64_t v)
+{
+    __atomic_store_n((uint64_t *)p, v, __ATOMIC_RELAXED);
+}
+
 /*
  * Orders every earlier store before this one. For the last word of a CQE: readers look at byte 63, at the word at 60 or at
  * all 8 bytes, and at the fields beside it with plain loads. Each is an address of its own to TSan, so the release is
@@ -112,15 +117,15 @@ static inline void sn_store_release32(void *p, uint32_t v)
 }
 
 /*
- * Consumes a doorbell register: returns its value and leaves 0, so that no later doorbell can look like one already
- * seen. A store that lands in between makes the exchange fail and is taken instead.
+ * Consumes a doorbell register: returns its value and leaves it empty, so that no later doorbell can look like one already
+ * seen. A store that lands in between makes the exchange fail and is taken instead. Returns `empty` for an empty one.
  */
-static inline uint64_t sn_take_register(void *p)
+static inline uint64_t sn_take_register(void *p, uint64_t empty)
 {
     uint64_t *reg = (uint64_t *)p;
     uint64_t v = __atomic_load_n(reg, __ATOMIC_ACQUIRE);
 
-    while (v != 0 && !__atomic_compare_exchange_n(reg, &v, (uint64_t)0, 0, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
+    while (v != empty && !__atomic_compare_exchange_n(reg, &v, empty, 0, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
         ;
     return v;
 }

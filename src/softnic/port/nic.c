@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "softnic/engine.h"
+#include "softnic/queue/regs.h"
 
 /* splitmix64 under a seed, so that a run can be repeated; otherwise the kernel's generator, which nobody can predict. */
 uint64_t sn_nic_random(struct sn_nic *nic)
@@ -41,7 +42,7 @@ int sn_nic_create(struct sn_port *port, const struct sn_nic_config *config, stru
         nic->config.max_uars = 4096;
     nic->random = config->seed;
     nic->seeded = config->seed != 0;
-    nic->regs_fd = -1;
+    nic->regs.fd = -1;
     nic->next = port->nics;
     port->nics = nic;
     port->topology++;
@@ -200,7 +201,7 @@ int sn_nic_destroy(struct sn_nic *nic)
             break;
         }
     port->topology++;
-    port->reg_slots -= nic->reg_slots;
+    port->reg_lines -= nic->regs.lines;
     if (port->sweep_nic == nic)
         port->sweep_nic = NULL;
     sn_mkeys_free(nic);
@@ -210,10 +211,7 @@ int sn_nic_destroy(struct sn_nic *nic)
     sn_table_free(&nic->srqs);
     sn_table_free(&nic->uars);
     sn_map_free(&nic->qps);
-    if (nic->regs != NULL) {
-        munmap(nic->regs, nic->regs_size);
-        close(nic->regs_fd);
-    }
+    sn_regs_free(nic);
     free(nic);
     return 0;
 }

@@ -8,12 +8,13 @@
 #include "softnic/exec/order.h"
 #include "softnic/fault/inject.h"
 #include "softnic/port/thread.h"
+#include "softnic/queue/regs.h"
 #include "softnic/wire/wire.h"
 
 enum {
     WIRE_BUDGET = 64,  /* bursts a turn */
-    SLICE_BUSY = 8,    /* cold registers looked at in a turn that had little work */
-    SLICE_IDLE = 2048, /* and in one that had none */
+    IDLE_LINES = 256,  /* cold registers' cache lines looked at in a turn that had no work, */
+    IDLE_TURNS = 32,   /* or so many turns for all: each turn may be the one that somebody's answer waits for */
     ACTIVE_BUDGET = 64 /* QPs a turn */
 };
 
@@ -22,11 +23,12 @@ enum {
  * A busy port sees all cold registers in SWEEP_NS of the clock's. Slices are measured in guessed work, since the clock
  * is too dear for each turn; it is read once a sweep, and tells how far off the guess is.
  */
-#define SWEEP_NS         75000u
+#define SWEEP_NS         50000u
 #define SWEEP_EFFORT     30000u  /* to begin with, and where the clock is a simulation's */
 #define SWEEP_EFFORT_MAX 200000u
 #define SWEEP_EFFORT_MIN 2000u
-#define SWEEP_FEW        512u     /* registers that cost little, whatever the slice */
+#define SWEEP_FEW        256u     /* lines that stay in the nearest cache: some in each turn */
+#define TURN_NS          20u      /* of a turn as such */
 #define SWEEP_BROKEN_NS  1000000u /* the driver was not running: says nothing about work */
 
 /* ---- life ---------------------------------------------------------------------------------------------------- */
@@ -179,43 +181,24 @@ static unsigned look_hot(struct sn_port *port)
     return taken;
 }
 
-/* Eight registers in a row. */
-static unsigned look_group(struct sn_nic *nic, uint32_t first)
+/* At least the next `lines` lines, over all NICs, but none twice. */
+static unsigned look_cold(struct sn_port *port, uint64_t lines)
 {
-    const uint8_t *reg = nic->regs + (size_t)first * 64;
-    unsigned taken = 0;
-    uint64_t any = 0;
-
-    for (unsigned i = 0; i < 8; i++)
-        any |= sn_load_relaxed64(reg + i * 64);
-    for (unsigned i = 0; any != 0 && i < 8; i++) {
-        struct sn_uar_object *uar = sn_load_relaxed64(reg + i * 64) == 0 ? NULL : sn_uar_of_slot(nic, first + i);
-        if (uar != NULL)
-            taken += sn_uar_look(uar);
-    }
-    return taken;
-}
-
-/* At least the next `slots` registers, over all NICs, but none twice. */
-static unsigned look_cold(struct sn_port *port, uint64_t slots)
-{
-    unsigned taken = 0;
     struct sn_nic *nic = port->sweep_nic != NULL ? port->sweep_nic : port->nics;
+    uint64_t looked = 0;
+    unsigned taken = 0;
 
-    if (nic == NULL)
-        return 0;
-    for (uint64_t looked = 0; looked < slots && looked < port->reg_slots; looked += 8) {
-        while (nic->cursor >= nic->reg_slots) {
+    lines = lines < port->reg_lines ? lines : port->reg_lines;
+    while (looked < lines) {
+        while (nic->cursor >= nic->regs.groups) {
             nic->cursor = 0;
             nic = nic->next != NULL ? nic->next : port->nics;
         }
-        if ((nic->cursor & 8) != 0 || nic->dbrless_users != 0) /* else: 8 registers that nobody is to ring */
-            taken += look_group(nic, nic->cursor);
-        nic->cursor += 8;
+        looked += sn_regs_look(nic, nic->cursor++, &taken);
     }
     port->sweep_nic = nic;
     port->cold_found += taken;
-    port->swept += (uint32_t)(slots < port->reg_slots ? slots : port->reg_slots);
+    port->swept += (uint32_t)looked;
     return taken;
 }
 
@@ -238,14 +221,35 @@ static void sweep_done(struct sn_port *port)
     port->swept = 0;
 }
 
-/* Work holds up the sweep, so the slice grows with it: all registers are seen in time, whatever the others do. */
+/* Lines to look at in a turn without work. In virtual time nobody's answer is late. */
+static uint64_t idle_slice(const struct sn_port *port)
+{
+    if (port->thread_looks || port->config.now != NULL)
+        return SN_LOOK_LINES;
+    return port->reg_lines / IDLE_TURNS > IDLE_LINES ? port->reg_lines / IDLE_TURNS : IDLE_LINES;
+}
+
+/*
+ * Work holds up the sweep, so the slice grows with it: all registers are seen in time, whatever the others do. It is a whole
+ * number of groups, and among many registers most turns of a busy queue have none.
+ */
+static uint64_t busy_slice(struct sn_port *port)
+{
+    uint64_t lines;
+
+    port->sweep_owed += port->reg_lines * (port->effort + TURN_NS);
+    lines = port->sweep_owed / port->sweep_effort / SN_REG_GROUP * SN_REG_GROUP;
+    port->sweep_owed -= lines * port->sweep_effort;
+    return lines == 0 && port->reg_lines <= SWEEP_FEW ? SN_REG_GROUP : lines;
+}
+
 static unsigned sweep(struct sn_port *port, bool idle)
 {
-    unsigned taken =
-        look_cold(port, idle ? SLICE_IDLE : SLICE_BUSY + port->reg_slots * port->effort / port->sweep_effort);
+    uint64_t lines = idle ? idle_slice(port) : busy_slice(port);
+    unsigned taken = lines == 0 ? 0 : look_cold(port, lines);
 
     port->sweep_idled |= idle;
-    if (port->swept >= port->reg_slots && port->reg_slots > SWEEP_FEW && port->config.now == NULL && !port->thread_looks)
+    if (port->swept >= port->reg_lines && port->reg_lines > SWEEP_FEW && port->config.now == NULL && !port->thread_looks)
         sweep_done(port);
     return taken;
 }

@@ -2,8 +2,8 @@
 /*
  * Sleep policy. Idle for 50 us: sleep, 50 us at first, doubling to 1 ms. Our own CPU paths wake the thread by futex; a GPU
  * store to a register cannot, so 1 ms (and the timer's slack) is the worst case for a first doorbell after a rest. From
- * 1,024 register slots on naps grow, to 4 ms at most: looking at many hundred cache lines each millisecond would be most of
- * what idle queues cost. Once a look has found a doorbell that nobody announced, they are 1 ms again, for as long as that
+ * 512 cache lines of registers on naps grow, to 4 ms at most: looking at more each millisecond would be most of what idle
+ * queues cost. Once a look has found a doorbell that nobody announced, they are 1 ms again, for as long as that
  * happens every second. While somebody else drives, the thread steps back: it sleeps in steps of 250 us, doubling to 1 ms while
  * each finds that they spin (on a virtual machine a step's end costs whoever spins on that CPU 20 to 30 us), and is not woken
  * by doorbells, since those are being looked at; whoever is about to sleep for an event calls it back. A port without queues
@@ -37,7 +37,7 @@
 enum { UNATTENDED_TURNS = 16 /* of others, until they count as driving again: whoever arms a CQ looks once more, then sleeps */ };
 enum { YIELD_TURNS = 64 /* idle ones until the clock is read and the processor offered to others: about 3 us */ };
 enum { DRIVEN_TURNS = 64 /* of others in one step: they spin, and are not just somebody who polls now and then */ };
-enum { NAP_SLOTS = 512, NAPS_MAX = 4 }; /* register slots a millisecond of nap (half of them are in use); most of those */
+enum { NAP_LINES = 256, NAPS_MAX = 4 }; /* cache lines of registers for each millisecond of nap; most of those */
 
 static uint64_t clock_ns(void)
 {
@@ -89,10 +89,10 @@ static bool has_queues(const struct sn_port *port)
     return false;
 }
 
-/* All registers, in slices of SLICE_IDLE. False: there was something to do. */
+/* All registers, in slices. False: there was something to do. */
 static bool look_around(struct sn_port *port)
 {
-    for (uint64_t looked = 0; looked <= port->reg_slots; looked += 2048)
+    for (uint64_t looked = 0; looked <= port->reg_lines; looked += SN_LOOK_LINES)
         if (sn_port_turn_locked(port) != 0 || port->active_count != 0 || port->xfers != NULL)
             return false;
     return true;
@@ -101,7 +101,7 @@ static bool look_around(struct sn_port *port)
 /* Milliseconds that a nap may last. Under the lock. */
 static uint64_t naps(struct sn_port *port)
 {
-    uint64_t n = port->reg_slots / NAP_SLOTS;
+    uint64_t n = port->reg_lines / NAP_LINES;
 
     if (n <= 1 || sn_port_now(port) < port->silent_until)
         return 1;

@@ -99,7 +99,7 @@ void sn_sq_reset(struct sn_qp *qp)
     qp->fault_hole = false;
     zero_record(qp);
     if (qp->uar != NULL)
-        sn_uar_forget(qp->uar, qp->qpn);
+        sn_uar_forget(qp);
 }
 
 /* The register's candidate first: it is at hand, while the record costs a cache line that the producer owns. */

@@ -1,105 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Doorbell registers. The region is cut in blocks of 1024 bytes for 8 UARs: 8 registers for queues without a doorbell
- * record, then 8 plain ones, each 64 bytes. So the two registers of a UAR are 0x200 apart, as 0x600 and 0x800 of a page
- * are, and looking at all of them is a walk over one array.
- */
+/* UARs: what rings their registers, and for whom. Where registers lie: regs.c. */
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "softnic/engine.h"
 #include "softnic/exec/doorbell.h"
 #include "softnic/exec/order.h"
 #include "softnic/exec/state.h"
 #include "softnic/fault/inject.h"
+#include "softnic/queue/regs.h"
 
 enum { OTHER_REGISTER = 0x100 }; /* bytes between the two BlueFlame buffers of a ConnectX; 4 registers of ours */
 
-static uint32_t slot_of(uint32_t n, enum sn_reg_kind kind)
-{
-    return (n / 8) * 16 + (kind == SN_REG_PLAIN ? 8 : 0) + n % 8;
-}
-
-/* UARs are numbered from 1; the first one has registers 0 and 8. */
-struct sn_uar_object *sn_uar_of_slot(struct sn_nic *nic, uint32_t slot)
-{
-    uint32_t n = (slot / 16) * 8 + slot % 8;
-    struct sn_uar_object *uar = sn_table_get(&nic->uars, n + 1);
-
-    if (uar == NULL && nic->uses_both && (slot & 8) != 0) { /* nobody's own, but the other one of somebody's? */
-        uar = sn_table_get(&nic->uars, (n ^ OTHER_REGISTER / 64) + 1);
-        if (uar != NULL && uar->other == NULL)
-            uar = NULL;
-    }
-    return uar;
-}
-
-static int map_region(struct sn_nic *nic)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t size = ((size_t)nic->config.max_uars + 8) / 8 * 1024;
-
-    size = (size + page - 1) / page * page;
-    nic->regs_fd = memfd_create("softnic-uar", MFD_CLOEXEC);
-    if (nic->regs_fd < 0)
-        return -errno;
-    if (ftruncate(nic->regs_fd, (off_t)size) != 0)
-        goto fail;
-    nic->regs = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, nic->regs_fd, 0);
-    if (nic->regs == MAP_FAILED)
-        goto fail;
-    (void)madvise(nic->regs, size, MADV_DONTFORK);
-    nic->regs_size = size;
-    return 0;
-fail:;
-    int err = -errno;
-    close(nic->regs_fd);
-    nic->regs_fd = -1;
-    nic->regs = NULL;
-    return err;
-}
-
-int sn_uar_alloc(struct sn_nic *nic, struct sn_uar *out)
+static int alloc(struct sn_nic *nic, bool packed, struct sn_uar *out)
 {
     static const char what[] = "allocate a UAR";
-    struct sn_uar_object *uar;
-    int ret = nic->regs == NULL ? map_region(nic) : 0;
+    struct sn_uar_object *uar = calloc(1, sizeof(*uar));
+    int ret;
 
-    if (ret != 0)
-        return sn_fail(ret, what, NULL, 0, "cannot map the register region, registers", nic->config.max_uars);
-    uar = calloc(1, sizeof(*uar));
     if (uar == NULL)
         return sn_fail(-ENOMEM, what, NULL, 0, "UARs so far", nic->uars.used);
     ret = sn_table_add(&nic->uars, uar, nic->config.max_uars + 1, &uar->index);
+    uar->nic = nic;
+    uar->refs = 1;
+    if (ret == 0) {
+        ret = sn_regs_place(nic, uar, packed);
+        if (ret != 0)
+            sn_table_remove(&nic->uars, uar->index);
+    }
     if (ret != 0) {
         free(uar);
         return sn_fail(ret, what, NULL, 0, "no more registers, limit", nic->config.max_uars);
     }
-    uar->nic = nic;
-    uar->refs = 1;
     nic->port->uar_count++;
-    for (int k = 0; k < 2; k++) {
-        uint32_t slot = slot_of(uar->index - 1, (enum sn_reg_kind)k);
-        uar->reg[k] = nic->regs + (size_t)slot * 64;
-        (void)sn_take_register(uar->reg[k]);
-        if (slot >= nic->reg_slots) {
-            nic->port->reg_slots += (slot | 15) + 1 - nic->reg_slots;
-            nic->reg_slots = (slot | 15) + 1;
-        }
-    }
     *out = (struct sn_uar){.index = uar->index,
                            .reg = uar->reg[SN_REG_PLAIN],
                            .dbrless = uar->reg[SN_REG_DBRLESS],
-                           .fd = nic->regs_fd,
-                           .offset = (size_t)((uint8_t *)uar->reg[SN_REG_DBRLESS] - nic->regs)};
+                           .fd = nic->regs.fd,
+                           .offset = (size_t)((uint8_t *)uar->reg[SN_REG_DBRLESS] - nic->regs.at)};
     return 0;
 }
 
-/* The UAR whose plain register lies at the other address, or NULL. */
-static struct sn_uar_object *partner(const struct sn_uar_object *uar)
+int sn_uar_alloc(struct sn_nic *nic, struct sn_uar *out)
 {
-    return sn_table_get(&uar->nic->uars, ((uar->index - 1) ^ OTHER_REGISTER / 64) + 1);
+    return alloc(nic, false, out);
+}
+
+int sn_uar_alloc_packed(struct sn_nic *nic, struct sn_uar *out)
+{
+    return alloc(nic, true, out);
 }
 
 int sn_uar_use_both(struct sn_nic *nic, uint32_t index)
@@ -140,6 +88,7 @@ void sn_uar_put(struct sn_uar_object *uar)
     sn_uar_cool(uar);
     uar->nic->port->uar_count--;
     sn_table_remove(&uar->nic->uars, uar->index);
+    sn_regs_remove(uar);
     free(uar);
 }
 
@@ -157,7 +106,8 @@ int sn_uar_free(struct sn_nic *nic, uint32_t index)
 void sn_uar_attach(struct sn_uar_object *uar, struct sn_qp *qp)
 {
     qp->uar = uar;
-    uar->nic->dbrless_users += qp->attr.no_send_record;
+    if (qp->attr.no_send_record)
+        sn_regs_recordless(uar, 1);
     qp->uar_next = uar->qps;
     uar->qps = qp;
 }
@@ -170,7 +120,8 @@ void sn_uar_detach(struct sn_uar_object *uar, struct sn_qp *qp)
             break;
         }
     qp->uar = NULL;
-    uar->nic->dbrless_users -= qp->attr.no_send_record;
+    if (qp->attr.no_send_record)
+        sn_regs_recordless(uar, -1);
     sn_uar_put(uar);
 }
 
@@ -205,15 +156,24 @@ static void ring(struct sn_qp *qp)
     sn_qp_activate(qp);
 }
 
+/*
+ * A register that shares its line may hold a piece of what was written to its neighbour's. Only what looks like a doorbell of
+ * 8 bytes says how far a queue has got, and anything else that there is something in the records.
+ */
+static bool tells(const struct sn_uar_object *uar, uint64_t value)
+{
+    return !uar->packed || (value & SN_DOORBELL_ZEROS) == 0;
+}
+
 static void hint(struct sn_uar_object *uar, enum sn_reg_kind kind, uint64_t value)
 {
     struct sn_doorbell db;
     struct sn_qp *qp;
 
-    if (!sn_doorbell_parse(value, &db))
+    if (!sn_doorbell_parse(value, &db) || (kind == SN_REG_PLAIN && !tells(uar, value)))
         return; /* QPN 0 */
     qp = sn_qp_find(uar->nic, db.qpn);
-    if (qp == NULL || qp->attr.no_sq || (qp->uar != uar && !(qp->uar->other != NULL && partner(qp->uar) == uar)))
+    if (qp == NULL || qp->attr.no_sq || (qp->uar != uar && !(qp->uar->other != NULL && sn_regs_partner(qp->uar) == uar)))
         return;
     if (qp->attr.no_send_record != (kind == SN_REG_DBRLESS))
         return;
@@ -256,7 +216,7 @@ void sn_uar_rung(struct sn_uar_object *uar, enum sn_reg_kind kind, uint64_t valu
     if (kind == SN_REG_DBRLESS)
         return;
     look_at_records(uar);
-    struct sn_uar_object *other = uar->nic->uses_both ? partner(uar) : NULL;
+    struct sn_uar_object *other = uar->nic->uses_both ? sn_regs_partner(uar) : NULL;
     if (other != NULL && (other->other != NULL || uar->other != NULL))
         look_at_records(other);
 }
@@ -265,35 +225,38 @@ void sn_uar_rung(struct sn_uar_object *uar, enum sn_reg_kind kind, uint64_t valu
 static unsigned look_at_other(struct sn_uar_object *uar)
 {
     const struct sn_port *port = uar->nic->port;
-    uint64_t value = sn_load_relaxed64(uar->other) == 0 ? 0 : sn_take_register(uar->other);
+    uint64_t value = sn_load_relaxed64(uar->other) == uar->empty ? uar->empty : sn_take_register(uar->other, uar->empty);
 
-    if (value == 0)
+    if (value == uar->empty)
         return 0;
-    struct sn_uar_object *other = partner(uar), *rung = other != NULL ? other : uar;
+    struct sn_uar_object *other = sn_regs_partner(uar), *rung = other != NULL ? other : uar;
     if (port->faults == NULL || !sn_faults_doorbell(port->faults, rung, SN_REG_PLAIN, value))
         sn_uar_rung(rung, SN_REG_PLAIN, value);
+    return 1;
+}
+
+static unsigned look_at(struct sn_uar_object *uar, enum sn_reg_kind kind, uint64_t empty)
+{
+    const struct sn_port *port = uar->nic->port;
+    uint64_t value;
+
+    if (sn_load_relaxed64(uar->reg[kind]) == empty)
+        return 0;
+    value = sn_take_register(uar->reg[kind], empty);
+    if (value == empty)
+        return 0;
+    if (port->faults == NULL || !sn_faults_doorbell(port->faults, uar, kind, value))
+        sn_uar_rung(uar, kind, value);
     return 1;
 }
 
 /* Takes what the two registers hold. */
 unsigned sn_uar_look(struct sn_uar_object *uar)
 {
-    const struct sn_port *port = uar->nic->port;
-    unsigned taken = 0;
+    unsigned taken = look_at(uar, SN_REG_PLAIN, uar->empty);
 
-    for (int kind = 0; kind < 2; kind++) {
-        uint64_t value;
-        if (kind == SN_REG_DBRLESS && uar->nic->dbrless_users == 0)
-            continue; /* nobody is to ring it: its cache line stays untouched */
-        if (sn_load_relaxed64(uar->reg[kind]) == 0)
-            continue;
-        value = sn_take_register(uar->reg[kind]);
-        if (value == 0)
-            continue;
-        taken++;
-        if (port->faults == NULL || !sn_faults_doorbell(port->faults, uar, kind, value))
-            sn_uar_rung(uar, (enum sn_reg_kind)kind, value);
-    }
+    if (sn_regs_any_recordless(uar)) /* else nobody is to ring it: its cache line stays untouched */
+        taken += look_at(uar, SN_REG_DBRLESS, 0);
     if (uar->other != NULL)
         taken += look_at_other(uar);
     if (taken != 0)
@@ -303,20 +266,24 @@ unsigned sn_uar_look(struct sn_uar_object *uar)
     return taken;
 }
 
-/* At a move to RST and from it: what the registers still hold for this queue belongs to its former life. */
-void sn_uar_forget(struct sn_uar_object *uar, uint32_t qpn)
+static void forget(uint64_t *reg, uint64_t empty, uint32_t qpn)
 {
-    for (int kind = 0; kind < 2; kind++) {
-        struct sn_doorbell db;
-        uint64_t value = sn_load_relaxed64(uar->reg[kind]);
-        if (sn_doorbell_parse(value, &db) && db.qpn == qpn)
-            __atomic_compare_exchange_n((uint64_t *)uar->reg[kind], &value, (uint64_t)0, 0, __ATOMIC_ACQUIRE,
-                                        __ATOMIC_RELAXED);
-    }
-    if (uar->other != NULL) {
-        struct sn_doorbell db;
-        uint64_t value = sn_load_relaxed64(uar->other);
-        if (sn_doorbell_parse(value, &db) && db.qpn == qpn)
-            __atomic_compare_exchange_n(uar->other, &value, (uint64_t)0, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
-    }
+    struct sn_doorbell db;
+    uint64_t value = sn_load_relaxed64(reg);
+
+    if (value != empty && sn_doorbell_parse(value, &db) && db.qpn == qpn)
+        __atomic_compare_exchange_n(reg, &value, empty, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+/* At a move to RST and from it: what the registers still hold for this queue belongs to its former life. */
+void sn_uar_forget(const struct sn_qp *qp)
+{
+    const struct sn_uar_object *uar = qp->uar;
+
+    if (qp->attr.no_send_record)
+        forget(uar->reg[SN_REG_DBRLESS], 0, qp->qpn);
+    else
+        forget(uar->reg[SN_REG_PLAIN], uar->empty, qp->qpn);
+    if (uar->other != NULL)
+        forget(uar->other, uar->empty, qp->qpn);
 }

@@ -273,7 +273,7 @@ int sn_qp_destroy(struct sn_nic *nic, uint32_t qpn)
     sn_mw_qp_gone(nic, qpn);
     qp->port->topology++;
     if (qp->uar != NULL) {
-        sn_uar_forget(qp->uar, qpn);
+        sn_uar_forget(qp);
         sn_uar_detach(qp->uar, qp);
     }
     count_users(qp, -1);
@@ -451,7 +451,7 @@ static void to_rst(struct sn_qp *qp)
     end_shared_receive(qp);
     qp->header.epoch++; /* what a wire remembers of the last connection is void */
     if (qp->uar != NULL)
-        sn_uar_forget(qp->uar, qp->qpn); /* a doorbell from now on is a mistake, and is told */
+        sn_uar_forget(qp); /* a doorbell from now on is a mistake, and is told */
     qp->sq.has_hint = qp->sq.doorbell = false;
     qp->sq.fetched = qp->sq.posted = qp->sq.hint = qp->sq.mirrored = 0;
     *tx = (struct sn_tx){.table = tx->table, .mask = tx->mask};

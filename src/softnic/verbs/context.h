@@ -145,8 +145,8 @@ void sv_object_unlink(struct sv_object *object);
 /* Commands' view of a context. */
 struct prm_env sv_prm_env(struct sv_context *ctx);
 
-/* A UAR of the context, with a page of its own. Port lock held. */
-int sv_uar_create(struct sv_context *ctx, bool shared, struct sv_uar **out);
+/* A UAR of the context, with a page of its own; `packed`: one of very many. Port lock held. */
+int sv_uar_create(struct sv_context *ctx, bool shared, bool packed, struct sv_uar **out);
 
 /* Frees one object whatever its kind; used when a context closes. Port lock held. */
 void sv_uar_release(struct sv_context *ctx, struct sv_uar *uar);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Doorbell registers. The engine's registers lie 64 bytes apart in one region; each UAR gets a virtual page of its own
- * onto it, so that a GPU driver can register two of them (it refuses a page that it knows already). Within that page
- * the layout is a ConnectX's relative to base_addr: BlueFlame at +0x800 (reg_addr), the record-less doorbell at +0x600.
+ * Doorbell registers. The engine's registers lie in one region; each UAR gets a virtual page of its own onto it, so that a
+ * GPU driver can register two of them (it refuses a page that it knows already). Within that page the layout is a
+ * ConnectX's relative to base_addr: BlueFlame at +0x800 (reg_addr), the record-less doorbell at +0x600.
  *
  * Under ThreadSanitizer the registers are handed out where the engine sees them: it tracks happens-before by address
  * and would take a doorbell through another mapping for no synchronisation at all.
@@ -34,7 +34,8 @@ enum { REG_OFFSET = 0x800, DBRLESS_OFFSET = 0x600 };
 
 /*
  * Maps the region's page that has both registers once more and points base at it. base_addr + 0x20, where requests for an
- * event are rung (they are found in the CQ's record), may lie before that page: an empty page is there for it.
+ * event are rung (they are found in the CQ's record), may lie before that page: an empty page is there for it. Or it meets
+ * another UAR's plain register: behind what is looked at of it, or as one of the writes that a packed one bears.
  */
 static int map_page(struct sv_uar *uar)
 {
@@ -65,12 +66,12 @@ static void unmap_page(struct sv_uar *uar)
     uar->mapping = NULL;
 }
 
-int sv_uar_create(struct sv_context *ctx, bool shared, struct sv_uar **out)
+int sv_uar_create(struct sv_context *ctx, bool shared, bool packed, struct sv_uar **out)
 {
     struct sv_uar *uar = calloc(1, sizeof(*uar));
     if (!uar)
         return -ENOMEM;
-    int rc = sn_uar_alloc(ctx->nic, &uar->uar);
+    int rc = packed ? sn_uar_alloc_packed(ctx->nic, &uar->uar) : sn_uar_alloc(ctx->nic, &uar->uar);
     if (rc) {
         free(uar);
         return rc;
@@ -102,13 +103,13 @@ struct mlx5dv_devx_uar *softnic_mlx5dv_devx_alloc_uar(struct ibv_context *contex
         sv_refuse(EOPNOTSUPP, "%s: flags = 0x%x are not modelled (0 BF, 1 NC, 0x80000000 NC_DEDICATED)", what, flags);
         return NULL;
     }
-    bool shared = flags == MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC;
+    bool shared = flags == MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC, packed = flags == UAR_TYPE_NC_DEDICATED;
     struct sv_uar *uar = NULL;
     int rc = 0;
     sn_port_lock(ctx->port);
     if (shared && ctx->nc)
         uar = ctx->nc;
-    else if (!(rc = sv_uar_create(ctx, shared, &uar)) && shared)
+    else if (!(rc = sv_uar_create(ctx, shared, packed, &uar)) && shared)
         ctx->nc = uar;
     sn_port_unlock(ctx->port);
     if (rc) {
