@@ -437,6 +437,7 @@ struct sn_port {
     atomic_int asleep; /* 1: a doorbell has to wake the thread */
     atomic_uint unattended;  /* turns of others that do not count as driving: somebody is about to sleep for an event */
     atomic_int stepped_back; /* 1: the thread sleeps because others drive */
+    atomic_uint wire_look_ns; /* the wire's look_ns */
     atomic_uint foreign_turns;
     /* Arrays, of which most ports use the beginning, each behind what says how much of it is in use. */
     struct sn_inproc inproc;

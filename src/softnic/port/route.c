@@ -126,6 +126,7 @@ enum sn_sent sn_port_forward(struct sn_port *port, const struct sn_burst *b)
 void sn_port_attach_wire(struct sn_port *port, struct sn_wire *wire)
 {
     port->wire = wire;
+    atomic_store_explicit(&port->wire_look_ns, wire != NULL ? wire->ops->look_ns : 0, memory_order_relaxed);
     if (wire != NULL && wire->port != port) /* a wire with threads has been told when it was made */
         wire->port = port;
     port->topology++;

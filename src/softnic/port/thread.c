@@ -35,7 +35,7 @@
 #define SILENT_NS    1000000000ull /* how long an unannounced doorbell is remembered */
 
 enum { UNATTENDED_TURNS = 16 /* of others, until they count as driving again: whoever arms a CQ looks once more, then sleeps */ };
-enum { YIELD_TURNS = 64 /* idle ones until the clock is read and the processor offered to others: about 3 us */ };
+enum { YIELD_NS = 3000, TURN_NS = 50 }; /* of idle turns until the clock is read and the processor offered to others; what one takes, guessed */
 enum { DRIVEN_TURNS = 64 /* of others in one step: they spin, and are not just somebody who polls now and then */ };
 enum { NAP_LINES = 256, NAPS_MAX = 4 }; /* cache lines of registers for each millisecond of nap; most of those */
 
@@ -224,7 +224,7 @@ static void *run(void *arg)
     struct sn_port *port = arg;
     uint64_t idle_since = clock_ns();
     uint64_t step = STEP_BACK_NS; /* the last one */
-    unsigned refused = 0, quiet = 0;
+    unsigned refused = 0, quiet_ns = 0;
     unsigned foreign = atomic_load_explicit(&port->foreign_turns, memory_order_relaxed);
 
     (void)prctl(PR_SET_NAME, "softnic");
@@ -252,8 +252,10 @@ static void *run(void *arg)
             continue;
         }
         refused = 0;
-        if (++quiet % YIELD_TURNS != 0)
+        quiet_ns += TURN_NS + atomic_load_explicit(&port->wire_look_ns, memory_order_relaxed);
+        if (quiet_ns < YIELD_NS)
             continue;
+        quiet_ns = 0;
         if (clock_ns() - idle_since < IDLE_NS) {
             sched_yield(); /* whoever makes work for us may be waiting for this very processor */
             continue;

@@ -566,9 +566,11 @@ static void destroy(struct sn_wire *wire)
     release(own(wire));
 }
 
+enum { LOOK_NS = 800 };
+
 #define OPS(wire_name)                                                                                                 \
-    {.name = wire_name, .send = send_burst, .poll = poll_wire, .pending = pending, .sleeping = sleeping,               \
-     .flush = flush_wire, .destroy = destroy}
+    {.name = wire_name, .send = send_burst, .poll = poll_wire, .look_ns = LOOK_NS, .pending = pending,                 \
+     .sleeping = sleeping, .flush = flush_wire, .destroy = destroy}
 
 static bool allocate(struct sn_packet_wire *w, uint32_t burst_bytes)
 {

@@ -39,6 +39,7 @@ struct sn_wire_ops {
     int (*send)(struct sn_wire *wire, const struct sn_burst *burst);
     /* Delivers arrived bursts, at most `budget`, through sn_nic_receive. Returns how many. Lock held. */
     int (*poll)(struct sn_wire *wire, unsigned budget);
+    unsigned look_ns; /* what a poll that finds nothing takes, guessed: a system call where nothing is mapped; 0: next to nothing */
     /* True if poll would deliver something; called by the port's thread before it sleeps. Lock held. */
     bool (*pending)(struct sn_wire *wire);
     /* About to sleep / awake again: the wire tells its peers to wake us (sn_port_wake) or not to bother. Lock held. */
