@@ -351,12 +351,32 @@ static void no_room(struct both *p)
     post(&p->a.e, &wr);
 }
 
+/* A producer that goes by what has been fetched and not by what has completed: its newest WQEs wait for a place. */
+static void more_than_the_ring(struct both *p)
+{
+    struct wr wr = wr_write(&p->a.e, &p->b.e, 8, 512, 8), odd = wr_write(&p->a.e, &p->b.e, 16, 1024, 300);
+
+    for (unsigned i = 0; i < 1u << p->a.e.o.log_sq; i++)
+        post(&p->a.e, &wr);
+    for (int i = 0; i < 16; i++)
+        (void)sn_port_run(p->a.w.port);
+    post(&p->a.e, &wr);
+    for (int i = 0; i < 16; i++)
+        (void)sn_port_run(p->a.w.port);
+    post(&p->a.e, &odd);
+    for (int i = 0; i < 16; i++)
+        (void)sn_port_run(p->a.w.port);
+    for (unsigned i = 0; i < (1u << p->a.e.o.log_sq) + 2; i++)
+        expect_good(p, &p->a.e);
+}
+
 /* ---- tests ---------------------------------------------------------------------------------------------------- */
 
 static void same_as_the_long_way(void **state)
 {
     scenario *const all[] = {sizes,         in_one_go, both_directions, pieces,     mixed,          wrong_remote_key, beyond_the_region,
-                             read_only,     no_room,   wrong_local_key, peer_fails, connected_anew,   takes_no_writes};
+                             read_only,     no_room,   wrong_local_key, peer_fails, connected_anew,   takes_no_writes,
+                             more_than_the_ring};
 
     (void)state;
     for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
@@ -365,6 +385,7 @@ static void same_as_the_long_way(void **state)
             o.mtu = (uint8_t)(1 + variant);
             o.psn = variant & 1 ? 0xfffff0 : o.psn;
             o.log_cq = 8;
+            o.log_sq = all[i] == more_than_the_ring ? 4 : o.log_sq;
             o.overrun = variant == 1;
             o.no_record = variant == 2;
             o.ack_timeout = all[i] == peer_fails ? 8 : 0;

@@ -3,6 +3,8 @@
  * Registers that share a cache line: doorbells of 8 bytes on each of them, and BlueFlame writes that go over neighbours whose
  * doorbells nobody has seen yet. Whatever is overwritten, each posted WQE runs once, and nothing runs that was not posted.
  */
+#include <sys/stat.h>
+
 #include "harness.h"
 #include "softnic/engine.h"
 
@@ -104,6 +106,29 @@ static void write_piece(struct end *e, const void *wqe, unsigned piece, unsigned
 static const void *wqe_of(const struct end *e, uint32_t index)
 {
     return e->sq + (index & ((1u << e->o.log_sq) - 1)) * 64;
+}
+
+/* UARs come and go: whatever place one gets lies in the region. */
+static void test_come_and_go(void **state)
+{
+    enum { KEPT = FILLERS + 2048, GONE = 4200 };
+    static struct sn_uar kept[KEPT];
+    struct world w;
+    struct stat region;
+    (void)state;
+    world_open(&w, &defaults);
+    for (int i = 0; i < KEPT; i++)
+        assert_int_equal(sn_uar_alloc_packed(w.nic[0], &kept[i]), 0);
+    assert_int_equal(fstat(kept[0].fd, &region), 0);
+    for (int i = 0; i < GONE; i++) {
+        struct sn_uar uar;
+        assert_int_equal(sn_uar_alloc_packed(w.nic[0], &uar), 0);
+        assert_in_range(uar.offset + 1024, 1024, region.st_size);
+        assert_int_equal(sn_uar_free(w.nic[0], uar.index), 0);
+    }
+    for (int i = 0; i < KEPT; i++)
+        assert_int_equal(sn_uar_free(w.nic[0], kept[i].index), 0);
+    world_close(&w);
 }
 
 /* ---- where they lie -------------------------------------------------------------------------------------------------- */
@@ -439,7 +464,7 @@ static void test_random(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layout),         cmocka_unit_test(test_doorbells), cmocka_unit_test(test_nobodys),
+        cmocka_unit_test(test_come_and_go), cmocka_unit_test(test_layout),         cmocka_unit_test(test_doorbells), cmocka_unit_test(test_nobodys),
         cmocka_unit_test(test_recordless_alone),
         cmocka_unit_test(test_both_addresses), cmocka_unit_test(test_blueflame), cmocka_unit_test(test_false_doorbell),
         cmocka_unit_test(test_not_rung_yet),

@@ -58,6 +58,8 @@ void gid_of(const char *address, uint8_t gid[16])
 static void open_station(struct station *s, struct sn_backend *backend, const char *address, const struct options *o,
                          uint64_t seed, bool threads);
 
+uint64_t (*station_now)(void *arg);
+
 void station_open(struct station *s, struct sn_backend *backend, const char *address, const struct options *o)
 {
     station_open_seeded(s, backend, address, o, 0);
@@ -77,7 +79,8 @@ void station_open_threaded(struct station *s, struct sn_backend *backend, const 
 static void open_station(struct station *s, struct sn_backend *backend, const char *address, const struct options *o,
                          uint64_t seed, bool threads)
 {
-    struct sn_port_config config = {.no_thread = !threads, .burst_bytes = o->burst_bytes, .gpu = o->gpu};
+    struct sn_port_config config = {.no_thread = !threads, .burst_bytes = o->burst_bytes, .gpu = o->gpu,
+                                    .now = station_now};
     struct sn_nic_config nic = {.name = "softnic", .gid_count = 1, .seed = seed};
     memset(s, 0, sizeof(*s));
     gid_of(address, nic.gid[0]);

@@ -19,6 +19,7 @@ struct station {
 void gid_of(const char *address, uint8_t gid[16]);
 
 /* Takes the backend over. `o`: of the one queue pair. */
+extern uint64_t (*station_now)(void *arg); /* the clock of stations opened from now on; NULL: the machine's */
 void station_open(struct station *s, struct sn_backend *backend, const char *address, const struct options *o);
 /* The same with keys and QP numbers from a seed. */
 void station_open_seeded(struct station *s, struct sn_backend *backend, const char *address, const struct options *o,

@@ -10,6 +10,13 @@
 enum { ROUNDS = 512, LATE = 48, INBOX = MEM_SIZE / 2, SIZE = 8 };
 
 static struct station a, b;
+static uint64_t now = 1000000000; /* stands still, so that no busy machine can end a wait: ns */
+
+static uint64_t still(void *arg)
+{
+    (void)arg;
+    return now;
+}
 
 static void open_both(void)
 {
@@ -21,6 +28,7 @@ static void open_both(void)
     o.log_cq = 8;
     o.mtu = 5;
     o.ack_timeout = 17;
+    station_now = still;
     station_open(&a, first, "127.0.0.1", &o);
     station_open(&b, second, "127.0.0.1", &o);
     stations_connect(&a, &b);
@@ -141,6 +149,73 @@ static void both_wait(void **state)
     close_both();
 }
 
+/* Both have answered each other long enough for acknowledgements to wait; the last one of b's messages, by its index, does. */
+static uint32_t talk(void)
+{
+    uint32_t last = 0;
+    open_both();
+    for (unsigned i = 0; i < SN_TALK_ANSWERS + 8; i++) {
+        (void)say(&a, &b, (uint8_t)(i + 1));
+        hear(&b, (uint8_t)(i + 1));
+        last = say(&b, &a, (uint8_t)(i + 101));
+        hear(&a, (uint8_t)(i + 101));
+    }
+    return last;
+}
+
+static void completions_until(struct station *s, uint32_t last)
+{
+    uint32_t got = last + 1;
+    waits = s;
+    while (got != (last & 0xffff))
+        assert_true(stations_run(&a, &b, has_cqe_counted, &got));
+}
+
+/* Requests that are no answers, one at a time: they leave before the acknowledgement, and do not begin its time anew. */
+static void lone_requests_do_not_hold_it(void **state)
+{
+    uint32_t last = talk(), got = last + 1;
+    unsigned said = 0;
+    (void)state;
+    waits = &b;
+    while (got != (last & 0xffff)) {
+        if (!has_cqe_counted(&got)) {
+            assert_in_range(++said, 1, SN_TALK_TURNS + 8);
+            (void)say(&a, &b, (uint8_t)(200 + said));
+            hear(&b, (uint8_t)(200 + said));
+        }
+    }
+    close_both();
+}
+
+/* A program that polls now and then: what counts is the clock. */
+static void rare_turns_do_not_hold_it(void **state)
+{
+    uint32_t last = talk();
+    (void)state;
+    now += SN_TALK_NS;
+    turns = 0;
+    completions_until(&b, last);
+    assert_in_range(turns, 1, 24 + SN_TALK_ANSWERS + 16); /* a look for each completion, and a few turns */
+    close_both();
+}
+
+/* The last message has been heard, and its reader goes: the writer's completion comes nevertheless. */
+static void who_leaves_acknowledges(void **state)
+{
+    uint32_t last = talk();
+    (void)state;
+    station_close(&a);
+    waits = &b;
+    for (uint32_t got = last + 1, looks = 0; got != (last & 0xffff);) {
+        if (!has_cqe_counted(&got)) {
+            assert_in_range(++looks, 1, 100000);
+            (void)sn_port_run(b.w.port);
+        }
+    }
+    station_close(&b);
+}
+
 /* ---- the rule by itself ---- */
 
 static void answer_until_patient(struct sn_talks *t, uint32_t qpn, unsigned impatient)
@@ -185,6 +260,9 @@ static void trials_become_rare(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(one_of_sixteen_leaves), cmocka_unit_test(trials_become_rare),
-                                       cmocka_unit_test(nobody_waits), cmocka_unit_test(both_wait)};
+                                       cmocka_unit_test(nobody_waits), cmocka_unit_test(both_wait),
+                                       cmocka_unit_test(lone_requests_do_not_hold_it),
+                                       cmocka_unit_test(rare_turns_do_not_hold_it),
+                                       cmocka_unit_test(who_leaves_acknowledges)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -287,7 +287,7 @@ static unsigned turn(struct sn_port *port)
     if (port->xfers != NULL)
         work += sn_xfer_poll(port);
     if (port->hot_count != port->uar_count) /* else all have been looked at */
-        rung += sweep(port, rung == 0 && port->effort == 0);
+        rung += sweep(port, port->thread_looks || (rung == 0 && port->effort == 0));
     port->effort = 0;
     if (port->active_count != 0 || port->inproc.tail != 0 || port->ack_first != NULL)
         work += run_active(port);

@@ -94,7 +94,8 @@ static int map_region(struct sn_nic *nic)
 {
     struct sn_regs *r = &nic->regs;
     uint32_t most = nic->config.max_uars;
-    uint32_t chunks = (most - (most < WIDE_FIRST ? most : WIDE_FIRST) + CHUNK_UARS - 1) / CHUNK_UARS;
+    /* Positions go up to the table's limit, not only to what is in use at once: UARs come and go. */
+    uint32_t chunks = most <= WIDE_FIRST ? 0 : most / CHUNK_UARS + 1;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     int ret;
 
@@ -206,7 +207,9 @@ int sn_regs_place(struct sn_nic *nic, struct sn_uar_object *uar, bool packed)
         place_packed(nic, uar);
     else
         place_wide(nic, uar);
-    (void)sn_take_register(uar->reg[SN_REG_PLAIN], uar->empty);
+    const struct sn_uar_object *across = sn_regs_partner(uar);
+    if (across == NULL || across->other == NULL) /* else it may be that one's doorbell, and is looked at like one */
+        (void)sn_take_register(uar->reg[SN_REG_PLAIN], uar->empty);
     (void)sn_take_register(uar->reg[SN_REG_DBRLESS], 0);
     count(nic);
     return 0;

@@ -191,10 +191,10 @@ static void hint(struct sn_uar_object *uar, enum sn_reg_kind kind, uint64_t valu
     ring(qp);
 }
 
-static void look_at_records(struct sn_uar_object *uar)
+static void look_at_records(struct sn_uar_object *uar, const struct sn_qp *but)
 {
     for (struct sn_qp *qp = uar->qps; qp != NULL; qp = qp->uar_next) {
-        if (qp->sq.doorbell)
+        if (qp == but || qp->sq.doorbell)
             continue; /* will be looked at anyway, after what its hint announced */
         if (qp->sq.record != NULL && sn_state_reads_record(qp->state) &&
             sn_ahead((uint16_t)sn_swap32(sn_load_acquire32(qp->sq.record)), qp->sq.fetched, qp->sq.blocks) != 0) {
@@ -206,6 +206,16 @@ static void look_at_records(struct sn_uar_object *uar)
     }
 }
 
+/* Of every queue, except one, that this register may have been rung for. */
+static void look_at_all_records(struct sn_uar_object *uar, const struct sn_qp *but)
+{
+    struct sn_uar_object *other = uar->nic->uses_both ? sn_regs_partner(uar) : NULL;
+
+    look_at_records(uar, but);
+    if (other != NULL && (other->other != NULL || uar->other != NULL))
+        look_at_records(other, but);
+}
+
 /*
  * One value names one queue, but may have been stored over another's: so after any doorbell the record of every queue on
  * the register is looked at.
@@ -213,12 +223,8 @@ static void look_at_records(struct sn_uar_object *uar)
 void sn_uar_rung(struct sn_uar_object *uar, enum sn_reg_kind kind, uint64_t value)
 {
     hint(uar, kind, value);
-    if (kind == SN_REG_DBRLESS)
-        return;
-    look_at_records(uar);
-    struct sn_uar_object *other = uar->nic->uses_both ? sn_regs_partner(uar) : NULL;
-    if (other != NULL && (other->other != NULL || uar->other != NULL))
-        look_at_records(other);
+    if (kind == SN_REG_PLAIN)
+        look_at_all_records(uar, NULL);
 }
 
 /* The value at a UAR's other address; the partner's own, if there is one. */
@@ -266,24 +272,30 @@ unsigned sn_uar_look(struct sn_uar_object *uar)
     return taken;
 }
 
-static void forget(uint64_t *reg, uint64_t empty, uint32_t qpn)
+static bool forget(uint64_t *reg, uint64_t empty, uint32_t qpn)
 {
     struct sn_doorbell db;
     uint64_t value = sn_load_relaxed64(reg);
 
-    if (value != empty && sn_doorbell_parse(value, &db) && db.qpn == qpn)
-        __atomic_compare_exchange_n(reg, &value, empty, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    return value != empty && sn_doorbell_parse(value, &db) && db.qpn == qpn &&
+           __atomic_compare_exchange_n(reg, &value, empty, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-/* At a move to RST and from it: what the registers still hold for this queue belongs to its former life. */
+/*
+ * At a move to RST and from it: what the registers still hold for this queue belongs to its former life. It may have been
+ * stored over another queue's.
+ */
 void sn_uar_forget(const struct sn_qp *qp)
 {
-    const struct sn_uar_object *uar = qp->uar;
+    struct sn_uar_object *uar = qp->uar;
+    bool gone = false;
 
     if (qp->attr.no_send_record)
-        forget(uar->reg[SN_REG_DBRLESS], 0, qp->qpn);
+        (void)forget(uar->reg[SN_REG_DBRLESS], 0, qp->qpn);
     else
-        forget(uar->reg[SN_REG_PLAIN], uar->empty, qp->qpn);
+        gone = forget(uar->reg[SN_REG_PLAIN], uar->empty, qp->qpn);
     if (uar->other != NULL)
-        forget(uar->other, uar->empty, qp->qpn);
+        gone |= forget(uar->other, uar->empty, qp->qpn);
+    if (gone)
+        look_at_all_records(uar, qp);
 }

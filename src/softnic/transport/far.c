@@ -22,6 +22,10 @@ static bool is_far(struct sn_qp *qp)
     if (qp->far_generation != port->topology) {
         qp->far = qp->attr.service == SN_SERVICE_RC && port->wire != NULL && port->wire->ops->send_short != NULL &&
                   sn_port_find_peer(port, qp->params.path.dgid, qp->params.remote_qpn) == NULL;
+        if (qp->far) { /* retry.c asks whether the peer is behind the wire */
+            qp->peer = NULL;
+            qp->route_generation = port->topology;
+        }
         qp->route = (struct sn_route){0};
         qp->far_generation = port->topology;
     }
@@ -89,7 +93,7 @@ static bool is_free(const struct sn_qp *qp)
 {
     const struct sn_tx *tx = &qp->tx;
 
-    return qp->state == SN_QP_RTS && !tx->stop && tx->tail - tx->head != SN_TX_ENTRIES && !qp->sq.gpu_ring &&
+    return qp->state == SN_QP_RTS && !tx->stop && tx->tail - tx->head <= tx->mask && !qp->sq.gpu_ring &&
            ((tx->psn - tx->una) & SN_PSN_MASK) + 1 < 1u << 23;
 }
 

@@ -38,6 +38,8 @@ struct sn_packet_wire {
     bool acks_waited;
     struct sn_talks talks;
     unsigned patience;   /* turns that the one acknowledgement here may still wait for the peer's next message */
+    uint64_t patience_end; /* ns of the port's clock: it leaves then, however rare turns are */
+    bool ack_news;       /* the acknowledgement here says something that patience has not been given for */
     uint32_t answer_qpn; /* the last frame that was appended is a request of this queue pair; 0: something else */
     uint32_t run_length; /* of the first frame of the last run; 0: it takes no more */
     uint64_t full_since; /* ns; 0: the backend takes frames */

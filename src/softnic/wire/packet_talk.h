@@ -18,6 +18,7 @@ enum {
     SN_TALKS = 256,        /* queue pairs that are kept in mind; two that collide take turns */
     SN_TALK_ANSWERS = 16,  /* in a row, before an acknowledgement waits */
     SN_TALK_TURNS = 64,    /* about 50 us of looks at a UDP socket */
+    SN_TALK_NS = 1000000,  /* and no longer than this where turns are rare */
     SN_TALK_COVERED = 15,  /* acknowledgements in a row that do not leave */
     SN_TALK_REST = 64,     /* answers after a trial that failed, doubling to the next one */
     SN_TALK_REST_MAX = 65536,

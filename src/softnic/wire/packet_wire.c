@@ -169,7 +169,8 @@ static void ack_replaced(struct sn_packet_wire *w, const struct sn_held_ack *h, 
 {
     uint32_t psn;
     memcpy(&psn, h->burst + offsetof(struct sn_burst, psn), sizeof(psn));
-    if (sn_psn_diff(by->psn, psn) > 0)
+    w->ack_news = sn_psn_diff(by->psn, psn) > 0;
+    if (w->ack_news)
         sn_talk_covered(&w->talks, by->sqpn);
     else
         w->patience = 1;
@@ -211,6 +212,8 @@ static bool hold_ack(struct sn_packet_wire *w, const struct sn_burst *b, uint16_
         return false;
     if (w->patience && i < w->acks)
         ack_replaced(w, &w->ack[i], b);
+    else
+        w->ack_news = true;
     w->acks += i == w->acks;
     w->ack[i].udp_sport = sport;
     w->ack[i].path = *path;
@@ -451,9 +454,17 @@ static void flush_wire(struct sn_wire *wire)
     if (w->acks && w->out_count - w->out_first == 1) {
         sn_packet_flush(w);
         bool answers = w->acks == 1 && w->out_first == w->out_count && w->answer_qpn == qpn_of(&w->ack[0]);
-        w->patience = answers ? sn_talk_answered(&w->talks, w->answer_qpn) : 0;
+        if (!answers) {
+            w->patience = 0;
+        } else if (w->ack_news) { /* else its time runs on, whatever else leaves */
+            w->patience = sn_talk_answered(&w->talks, w->answer_qpn);
+            w->patience_end = sn_port_now(w->port) + SN_TALK_NS;
+        }
+        w->ack_news = false;
         w->acks_waited = true;
     }
+    if (w->patience > 1 && sn_port_now(w->port) >= w->patience_end)
+        w->patience = 1; /* in vain */
     if (w->patience > 1 && w->acks == 1 && w->out_first == w->out_count) {
         w->patience--;
         return;
@@ -532,6 +543,8 @@ void sn_packet_unbind(struct sn_wire *wire, const uint8_t gid0[16])
 {
     struct sn_packet_wire *w = own(wire);
     sn_port_lock(wire->port);
+    append_acks(w); /* they would leave with the next turns, and there may be none: a peer waits for them */
+    sn_packet_flush(w);
     for (struct packet_nic **p = &w->nics; *p; p = &(*p)->next)
         if (!memcmp((*p)->slot.gid[0], gid0, 16)) {
             struct packet_nic *nic = *p;
