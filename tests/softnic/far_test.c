@@ -6,22 +6,14 @@
  */
 #include <stdlib.h>
 
+#include "left_behind.h"
 #include "near_program.h"
 #include "sides.h"
 #include "softnic/wire/wire.h"
 
-enum { CQES = 256, SEEN = 8192 };
+enum { SEEN = LEFT_SEEN };
 enum { GROUPS = 10, PROGRAMS = 15 }; /* of random programs; those of a group share their worlds */
 enum { LONG_SENDS = 1, LONG_ARRIVALS = 2 }; /* ways */
-
-struct left_behind {
-    struct sn_cqe64 cqe[CQES];
-    unsigned cqes;
-    uint8_t mem[2][SEEN];
-    struct sn_counters counters[2];
-    enum sn_qp_state state[2];
-    struct sn_qp_error error[2];
-};
 
 static const struct sn_wire_ops *real;
 static unsigned sent, sent_short;
@@ -115,25 +107,6 @@ static void both_close(struct both *p)
 
 typedef void scenario(struct both *p);
 
-static void collect(struct both *p, struct left_behind *out)
-{
-    struct end *ends[2] = {&p->a.e, &p->b.e};
-
-    for (int i = 0; i < 2; i++) {
-        for (const struct sn_cqe64 *c; (c = next_cqe(ends[i])) != NULL; out->cqes++) {
-            assert_true(out->cqes < CQES);
-            out->cqe[out->cqes] = *c;
-            if (cqe_opcode(c) == SN_CQE_REQ)
-                out->cqe[out->cqes].timestamp = sn_put64(0); /* of the last reading of the clock, whenever that was */
-        }
-        memcpy(out->mem[i], ends[i]->mem, SEEN);
-        sn_nic_get_counters(ends[i]->nic, &out->counters[i]);
-        sn_port_lock(ends[i]->w->port);
-        assert_int_equal(sn_qp_query(ends[i]->nic, ends[i]->qpn, &out->state[i], NULL, NULL, &out->error[i]), 0);
-        sn_port_unlock(ends[i]->w->port);
-    }
-}
-
 static struct left_behind *run(scenario *body, const struct options *o, unsigned way)
 {
     struct left_behind *out = calloc(1, sizeof(*out));
@@ -143,7 +116,7 @@ static struct left_behind *run(scenario *body, const struct options *o, unsigned
     both_open(&p, o, way);
     body(&p);
     settle(&p);
-    collect(&p, out);
+    left_collect(&p.a.e, &p.b.e, out);
     assert_true(!(way & LONG_SENDS) || sent_short == 0);
     assert_true(!(way & LONG_ARRIVALS) || sent_short == 0); /* a capture sees bursts that leave, too */
     both_close(&p);
@@ -156,15 +129,7 @@ static void same(scenario *body, const struct options *o)
 
     for (unsigned way = 1; way < 4; way++) {
         struct left_behind *other = run(body, o, way);
-        assert_int_equal(first->cqes, other->cqes);
-        for (unsigned i = 0; i < first->cqes; i++)
-            assert_memory_equal(&first->cqe[i], &other->cqe[i], sizeof(first->cqe[i]));
-        for (int i = 0; i < 2; i++) {
-            assert_memory_equal(first->mem[i], other->mem[i], SEEN);
-            assert_memory_equal(&first->counters[i], &other->counters[i], sizeof(first->counters[i]));
-            assert_int_equal(first->state[i], other->state[i]);
-            assert_memory_equal(&first->error[i], &other->error[i], sizeof(first->error[i]));
-        }
+        left_same(first, other);
         free(other);
     }
     free(first);

@@ -4,20 +4,11 @@
  * must leave the same behind: bytes, CQEs, states, counters. Each scenario is run both ways, twice over, and what it left
  * is compared. That the short way is taken where it should be, and only there, is told by what the tap would have seen.
  */
-#include "harness.h"
+#include "left_behind.h"
 
 #include <stdlib.h>
 
-enum { CQES = 128, SEEN = 8192 };
-
-struct left_behind {
-    struct sn_cqe64 cqe[CQES];
-    unsigned cqes;
-    uint8_t mem[2][SEEN];
-    struct sn_counters counters[2];
-    enum sn_qp_state state[2];
-    struct sn_qp_error error[2];
-};
+enum { SEEN = LEFT_SEEN };
 
 static unsigned bursts; /* that a tap saw */
 
@@ -30,27 +21,6 @@ static int pass(void *arg, const struct sn_burst *b)
 }
 
 typedef void scenario(struct end *a, struct end *b);
-
-static void collect(struct end *a, struct end *b, struct left_behind *out)
-{
-    const struct sn_cqe64 *c;
-    struct end *ends[2] = {a, b};
-
-    while ((c = next_cqe(a)) != NULL) {
-        assert_true(out->cqes < CQES);
-        out->cqe[out->cqes] = *c;
-        if (cqe_opcode(c) == SN_CQE_REQ)
-            out->cqe[out->cqes].timestamp = sn_put64(0); /* of the last reading of the clock, whenever that was */
-        out->cqes++;
-    }
-    for (int i = 0; i < 2; i++) {
-        memcpy(out->mem[i], ends[i]->mem, SEEN);
-        sn_nic_get_counters(ends[i]->nic, &out->counters[i]);
-        sn_port_lock(a->w->port);
-        assert_int_equal(sn_qp_query(ends[i]->nic, ends[i]->qpn, &out->state[i], NULL, NULL, &out->error[i]), 0);
-        sn_port_unlock(a->w->port);
-    }
-}
 
 static struct left_behind *run(scenario *body, const struct options *o, bool tapped)
 {
@@ -70,7 +40,7 @@ static struct left_behind *run(scenario *body, const struct options *o, bool tap
         sn_port_set_tap(w.port, pass, NULL);
     body(&a, &b);
     world_run(&w);
-    collect(&a, &b, out);
+    left_collect(&a, &b, out);
     end_close(&a);
     end_close(&b);
     world_close(&w);
@@ -94,15 +64,7 @@ static void same(scenario *body, const struct options *o, bool batches)
         forget_acknowledgements(longer);
         forget_acknowledgements(shorter);
     }
-    assert_int_equal(longer->cqes, shorter->cqes);
-    for (unsigned i = 0; i < longer->cqes; i++)
-        assert_memory_equal(&longer->cqe[i], &shorter->cqe[i], sizeof(longer->cqe[i]));
-    for (int i = 0; i < 2; i++) {
-        assert_memory_equal(longer->mem[i], shorter->mem[i], SEEN);
-        assert_memory_equal(&longer->counters[i], &shorter->counters[i], sizeof(longer->counters[i]));
-        assert_int_equal(longer->state[i], shorter->state[i]);
-        assert_memory_equal(&longer->error[i], &shorter->error[i], sizeof(longer->error[i]));
-    }
+    left_same(longer, shorter);
     free(longer);
     free(shorter);
 }
