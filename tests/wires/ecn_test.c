@@ -4,7 +4,6 @@
  * connection's sender is told by a CNP, which it takes and counts, and goes on.
  */
 #include <stdio.h>
-#include <sys/socket.h>
 
 #include "../softnic/datagram.h"
 #include "rig.h"
@@ -130,15 +129,11 @@ static void udp_ipv6(void **state)
 
 static void datagram_sockets(void **state)
 {
-    static const uint8_t mac_a[6] = {2, 0, 0, 0, 0, 1}, mac_b[6] = {2, 0, 0, 0, 0, 2};
     static const char *const addresses[][2] = {{"192.0.2.1", "192.0.2.2"}, {"fe80::1", "fe80::2"}};
     (void)state;
     for (int i = 0; i < 6; i++) {
         struct sn_backend *first, *second;
-        int fd[2];
-        assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fd), 0);
-        assert_int_equal(sn_dgram_open_fd(fd[0], mac_a, &first), 0);
-        assert_int_equal(sn_dgram_open_fd(fd[1], mac_b, &second), 0);
+        datagram_pair(&first, &second);
         run(first, second, addresses[i / 3][0], addresses[i / 3][1], services[i % 3]);
     }
 }

@@ -33,22 +33,14 @@ static void run(struct sn_backend *first, struct sn_backend *second, const char 
     station_close(&b);
 }
 
-static void socketpair_of(struct sn_backend **first, struct sn_backend **second)
-{
-    int fd[2];
-    assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fd), 0);
-    assert_int_equal(sn_dgram_open_fd(fd[0], mac_a, first), 0);
-    assert_int_equal(sn_dgram_open_fd(fd[1], mac_b, second), 0);
-}
-
 static void datagrams(void **state)
 {
     struct sn_backend *first, *second;
     (void)state;
     for (uint8_t mtu = 1; mtu <= 5; mtu++) {
-        socketpair_of(&first, &second);
+        datagram_pair(&first, &second);
         run(first, second, "192.0.2.1", "192.0.2.2", mtu, 12);
-        socketpair_of(&first, &second);
+        datagram_pair(&first, &second);
         run(first, second, "fe80::1", "fe80::2", mtu, 12);
     }
 }

@@ -6,8 +6,11 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "softnic/wire/raw.h"
 
 enum { SECONDS = 60 /* a hang guard */ };
 
@@ -57,6 +60,15 @@ void gid_of(const char *address, uint8_t gid[16])
 
 static void open_station(struct station *s, struct sn_backend *backend, const char *address, const struct options *o,
                          uint64_t seed, bool threads);
+
+void datagram_pair(struct sn_backend **first, struct sn_backend **second)
+{
+    static const uint8_t mac_a[6] = {2, 0, 0, 0, 0, 1}, mac_b[6] = {2, 0, 0, 0, 0, 2};
+    int fd[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fd), 0);
+    assert_int_equal(sn_dgram_open_fd(fd[0], mac_a, first), 0);
+    assert_int_equal(sn_dgram_open_fd(fd[1], mac_b, second), 0);
+}
 
 uint64_t (*station_now)(void *arg);
 

@@ -18,8 +18,11 @@ struct station {
 /* IPv4 (mapped) or IPv6 address as a GID. */
 void gid_of(const char *address, uint8_t gid[16]);
 
-/* Takes the backend over. `o`: of the one queue pair. */
+/* The datagram wire's backends at the two ends of a socket pair, with MAC addresses 02:00:00:00:00:01 and :02. */
+void datagram_pair(struct sn_backend **first, struct sn_backend **second);
+
 extern uint64_t (*station_now)(void *arg); /* the clock of stations opened from now on; NULL: the machine's */
+/* Takes the backend over. `o`: of the one queue pair. */
 void station_open(struct station *s, struct sn_backend *backend, const char *address, const struct options *o);
 /* The same with keys and QP numbers from a seed. */
 void station_open_seeded(struct station *s, struct sn_backend *backend, const char *address, const struct options *o,

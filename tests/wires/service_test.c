@@ -3,7 +3,6 @@
  * Unreliable connections (IBTA vol. 1, 9.8.2) and datagrams (9.8.3) over frame wires: payload, source, and the GRH with
  * what the IP header said (A17.4.5).
  */
-#include <sys/socket.h>
 
 #include "../softnic/datagram.h"
 #include "rig.h"
@@ -118,16 +117,12 @@ static void udp_ipv6(void **state)
 
 static void datagram_sockets(void **state)
 {
-    static const uint8_t mac_a[6] = {2, 0, 0, 0, 0, 1}, mac_b[6] = {2, 0, 0, 0, 0, 2};
     static const enum sn_service services[] = {SN_SERVICE_UC, SN_SERVICE_UD};
     static const char *const addresses[][2] = {{"192.0.2.1", "192.0.2.2"}, {"fe80::1", "fe80::2"}};
     (void)state;
     for (int i = 0; i < 4; i++) {
         struct sn_backend *first, *second;
-        int fd[2];
-        assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fd), 0);
-        assert_int_equal(sn_dgram_open_fd(fd[0], mac_a, &first), 0);
-        assert_int_equal(sn_dgram_open_fd(fd[1], mac_b, &second), 0);
+        datagram_pair(&first, &second);
         run(first, second, addresses[i / 2][0], addresses[i / 2][1], services[i % 2]);
     }
 }

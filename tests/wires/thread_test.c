@@ -6,7 +6,6 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <sys/socket.h>
 #include <time.h>
 
 #include "rig.h"
@@ -82,13 +81,9 @@ static void udp_sockets(void **state)
 
 static void datagrams(void **state)
 {
-    static const uint8_t mac_a[6] = {2, 0, 0, 0, 0, 1}, mac_b[6] = {2, 0, 0, 0, 0, 2};
     struct sn_backend *first, *second;
-    int fd[2];
     (void)state;
-    assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fd), 0);
-    assert_int_equal(sn_dgram_open_fd(fd[0], mac_a, &first), 0);
-    assert_int_equal(sn_dgram_open_fd(fd[1], mac_b, &second), 0);
+    datagram_pair(&first, &second);
     run(first, second, "192.0.2.1", "192.0.2.2");
 }
 
