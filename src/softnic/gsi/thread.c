@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The CM thread: what arrives at QP 1, what other processes pass on, and timers. */
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -11,6 +10,7 @@
 
 #include "softnic/gsi/gsi.h"
 #include "softnic/gsi/local.h"
+#include "softnic/port/own_thread.h"
 #include "softnic/verbs/log.h"
 #include "softnic/wire/descriptors.h"
 
@@ -238,7 +238,7 @@ static bool stopping(void)
 static void rest_if_stuck(void)
 {
     if (gsi.stuck)
-        nanosleep(&(struct timespec){.tv_nsec = STUCK_NS}, NULL);
+        sn_own_thread_sleep(STUCK_NS);
     gsi.stuck = false;
 }
 
@@ -277,15 +277,11 @@ static int open_descriptors(void)
 
 static int start(void)
 {
-    sigset_t all, old;
     int rc = open_descriptors();
     if (rc)
         return rc;
     gsi.stop = false;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old); /* the program's signals stay with its own threads */
-    rc = -pthread_create(&gsi.thread, NULL, run, NULL);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    rc = sn_own_thread_start(&gsi.thread, run, NULL, "softnic-gsi");
     gsi.thread_started = !rc;
     return rc;
 }

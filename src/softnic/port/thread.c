@@ -19,13 +19,12 @@
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sched.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "softnic/engine.h"
+#include "softnic/port/own_thread.h"
 #include "softnic/wire/wire.h"
 
 #define IDLE_NS      50000ull
@@ -188,7 +187,9 @@ static void rest(struct sn_port *port)
         uint64_t ns = step;
         if (!look(port, step == SLEEP_MIN_NS, &ns, &told))
             break;
+        sn_own_thread_rests();
         futex_wait(&port->asleep, 1, ns);
+        sn_own_thread_works();
         if (atomic_load_explicit(&port->asleep, memory_order_acquire) == 0)
             break; /* woken */
         step = step * 2 < SLEEP_MAX_NS ? step * 2 : SLEEP_MAX_NS;
@@ -206,8 +207,11 @@ static void rest(struct sn_port *port)
 static void step_back(struct sn_port *port, uint64_t ns)
 {
     atomic_store_explicit(&port->stepped_back, 1, memory_order_seq_cst);
-    if (atomic_load_explicit(&port->unattended, memory_order_seq_cst) == 0)
+    if (atomic_load_explicit(&port->unattended, memory_order_seq_cst) == 0) {
+        sn_own_thread_rests();
         futex_wait(&port->stepped_back, 1, ns);
+        sn_own_thread_works();
+    }
     atomic_store_explicit(&port->stepped_back, 0, memory_order_relaxed);
 }
 
@@ -227,8 +231,8 @@ static void *run(void *arg)
     unsigned refused = 0, quiet_ns = 0;
     unsigned foreign = atomic_load_explicit(&port->foreign_turns, memory_order_relaxed);
 
-    (void)prctl(PR_SET_NAME, "softnic");
     while (!atomic_load_explicit(&port->thread_stop, memory_order_acquire)) {
+        sn_own_thread_turn();
         unsigned seen = atomic_load_explicit(&port->foreign_turns, memory_order_relaxed);
         int work;
         if (seen != foreign && atomic_load_explicit(&port->unattended, memory_order_relaxed) == 0) {
@@ -268,18 +272,14 @@ static void *run(void *arg)
 
 int sn_thread_start(struct sn_port *port)
 {
-    sigset_t all, old;
     int ret;
 
     (void)syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old); /* the program's signals stay with its own threads */
     port->thread_started = true;
-    ret = pthread_create(&port->thread, NULL, run, port);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    ret = sn_own_thread_start(&port->thread, run, port, "softnic");
     if (ret != 0)
         port->thread_started = false;
-    return -ret;
+    return ret;
 }
 
 void sn_thread_stop(struct sn_port *port)

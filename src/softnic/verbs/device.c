@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Devices, the port that drives them, and what a fork does to both. */
+#include "softnic/port/own_thread.h"
 #include "softnic/port/thread.h"
 #include "softnic/verbs/device.h"
 
@@ -95,10 +96,12 @@ static void before_fork(void)
 {
     pthread_mutex_lock(&registry);
     sv_memory_fork_lock(true);
+    sn_own_threads_before_fork(); /* last: none of them takes one of the two */
 }
 
 static void after_fork_parent(void)
 {
+    sn_own_threads_after_fork_parent();
     sv_memory_fork_lock(false);
     pthread_mutex_unlock(&registry);
 }
@@ -110,12 +113,21 @@ static void after_fork_parent(void)
  */
 static void after_fork_child(void)
 {
+    static struct {
+        struct sn_port *port;
+        struct sn_wire *wire;
+        struct sv_context *contexts;
+    } parents __attribute__((used)); /* known to be there, for those who look for leaks */
+    parents.port = atomic_load(&port);
+    parents.wire = wire;
+    parents.contexts = open_contexts;
     atomic_fetch_add(&generation, 1);
     atomic_store(&port, NULL);
     for (unsigned i = 0; i < INSIDE_SLOTS; i++)
         atomic_store(&inside[i].count, 0);
     wire = NULL;
     open_contexts = NULL;
+    sn_own_threads_after_fork_child();
     sn_fd_after_fork_child();
     sv_gsi_after_fork_child();
     for (unsigned i = 0; i < device_count; i++) {

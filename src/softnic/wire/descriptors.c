@@ -6,8 +6,9 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "softnic/port/own_thread.h"
 
 enum { MAX_TRACKED = 9216 };
 static atomic_int tracked[MAX_TRACKED]; /* fd + 1; 0: free */
@@ -81,10 +82,11 @@ int sn_slot_check_user(int fd, int foreign)
 int sn_fd_wait(int epoll, struct epoll_event *events, int room, int ms)
 {
     enum { LOOK_MS = 1000, NAP_NS = 10000000 };
+    sn_own_thread_rests();
     int n = epoll_wait(epoll, events, room, ms < 0 || ms > LOOK_MS ? LOOK_MS : ms);
-    if (n >= 0)
-        return n;
-    if (errno != EINTR)
-        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
-    return 0;
+    int error = n < 0 ? errno : 0;
+    sn_own_thread_works();
+    if (error && error != EINTR)
+        sn_own_thread_sleep(NAP_NS);
+    return n < 0 ? 0 : n;
 }

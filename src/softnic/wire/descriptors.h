@@ -17,7 +17,7 @@ void sn_fd_close(int fd); /* no longer tracked; negative: nothing to do */
 void sn_fd_after_fork_child(void); /* closes what is tracked; async-signal-safe */
 
 /*
- * epoll_wait for threads of the NIC. A program may close descriptors that it does not know, ours among them (closefrom):
+ * epoll_wait for threads of the NIC (port/own_thread.h), which rest meanwhile. A program may close descriptors that it does not know, ours among them (closefrom):
  * then nothing wakes the thread any more, so it looks every second whether it is to end, and errors do not make it spin.
  * ms as for epoll_wait. Events, or 0.
  */

@@ -6,12 +6,12 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "softnic/engine.h"
+#include "softnic/port/own_thread.h"
 #include "softnic/port/thread.h"
 #include "softnic/wire/descriptors.h"
 #include "softnic/wire/packet_internal.h"
@@ -52,6 +52,7 @@ static void drive(struct sn_packet_wire *w)
     uint64_t since = clock_ns();
     sn_packet_add(&sn_packet_totals.wakes, 1);
     while (!atomic_load(&w->stop)) {
+        sn_own_thread_turn();
         int work = turn(w->port);
         uint64_t now = clock_ns();
         if (work > 0)
@@ -108,7 +109,7 @@ static void *run(void *arg)
         for (int i = 0; i < n; i++)
             failed |= (events[i].events & (EPOLLERR | EPOLLHUP)) != 0;
         if (failed && is_broken(w))
-            nanosleep(&(struct timespec){.tv_nsec = BROKEN_NS}, NULL);
+            sn_own_thread_sleep(BROKEN_NS);
         settle(w);
     }
     return NULL;
@@ -116,16 +117,9 @@ static void *run(void *arg)
 
 int sn_packet_helper_start(struct sn_packet_wire *w)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are the program's */
-    int rc = pthread_create(&w->helper, NULL, run, w);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (rc)
-        return -rc;
-    pthread_setname_np(w->helper, "softnic-wire");
-    w->helper_started = true;
-    return 0;
+    int rc = sn_own_thread_start(&w->helper, run, w, "softnic-wire");
+    w->helper_started = !rc;
+    return rc;
 }
 
 void sn_packet_helper_stop(struct sn_packet_wire *w)

@@ -4,13 +4,12 @@
  * that nobody who moves data ever has to. It blocks all signals, and while nothing happens it costs nothing.
  */
 #include <errno.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "softnic/port/own_thread.h"
 #include "softnic/wire/descriptors.h"
 #include "softnic/wire/shm_internal.h"
 
@@ -109,21 +108,14 @@ static void *run(void *arg)
         sn_port_unlock(w->wire.port);
         drive(w);
         if (stuck)
-            nanosleep(&(struct timespec){.tv_nsec = STUCK_NS}, NULL);
+            sn_own_thread_sleep(STUCK_NS);
     }
     return NULL;
 }
 
 int shm_helper_start(struct shm_wire *w)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are the program's */
-    int rc = pthread_create(&w->helper, NULL, run, w);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!rc)
-        pthread_setname_np(w->helper, "softnic-shm");
-    return -rc;
+    return sn_own_thread_start(&w->helper, run, w, "softnic-shm");
 }
 
 void shm_helper_stop(struct shm_wire *w)
