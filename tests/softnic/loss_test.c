@@ -78,7 +78,7 @@ static void batch(struct world *w, struct end *a, struct end *b, struct chaos *c
     for (uint32_t k = 0; k < n; k++) {
         struct wr wr;
         uint32_t length = rnd(c) % 6000, off = rnd(c) % (AREA - 6000);
-        switch (rnd(c) % 5) {
+        switch (rnd(c) % 6) {
         case 0:
         case 1:
             wr = wr_write(a, b, off, off, length);
@@ -89,6 +89,9 @@ static void batch(struct world *w, struct end *a, struct end *b, struct chaos *c
         case 3:
             wr = wr_fetch_add(a, b, RESULTS + (*adds % 64) * 8, COUNTER, 1);
             ++*adds;
+            break;
+        case 4: /* for all before it, which may have to be sent again */
+            wr = (struct wr){.opcode = SN_OPCODE_WAIT, .fm_ce_se = 8, .cqn = a->cqn, .index = first + k - 1};
             break;
         default:
             post_recv(b, b->mem + RECV + (*sends % 16) * 6000, 6000, b->mkey);

@@ -121,6 +121,79 @@ static void test_wait_gives_up(void **state)
     close_fixture(&f);
 }
 
+/* Loses the first packet, or the first answer, that it sees. */
+struct loss {
+    bool answer, done;
+};
+
+static int lose_one(void *arg, const struct sn_burst *b)
+{
+    struct loss *loss = arg;
+
+    if (loss->done || (b->kind == SN_KIND_ACK) != loss->answer)
+        return SN_TAP_PASS;
+    loss->done = true;
+    return SN_TAP_DROP;
+}
+
+/*
+ * A WAIT for the completion of what stands before it, which the peer refuses for want of a receive, or which is lost: it is
+ * sent again all the same. What stands behind the WAIT comes after that only.
+ */
+static void wait_behind(bool refused, bool answer)
+{
+    struct world w;
+    struct end a, b;
+    struct loss loss = {.answer = answer};
+
+    world_open(&w, &defaults);
+    end_open(&a, &w, 0, &defaults);
+    end_open(&b, &w, 1, &defaults);
+    ends_connect(&a, &b);
+    fill(a.mem, 256, 3);
+    struct wr first = wr_write(&a, &b, 0, 4096, 64), send = wr_send(&a, 64, 64), wait = wr_wait(&a, 1),
+              last = wr_write(&a, &b, 128, 8192, 64);
+    if (!refused)
+        sn_port_set_tap(w.port, lose_one, &loss);
+    put_wqe(&a, &first);
+    put_wqe(&a, refused ? &send : &first);
+    put_wqe(&a, &wait);
+    put_wqe(&a, &last);
+    ring(&a);
+    world_run(&w);
+    if (refused) {
+        expect_ok(&a, 0);
+        expect_none(&a);
+        post_recv(&b, b.mem, 64, b.mkey);
+    }
+    world_pass(&w, 100000000, 1000000);
+    for (uint32_t i = refused ? 1 : 0; i < 4; i++)
+        expect_ok(&a, i);
+    expect_none(&a);
+    assert_memory_equal(b.mem + 4096, a.mem, 64);
+    assert_memory_equal(b.mem + 8192, a.mem + 128, 64);
+    if (refused)
+        assert_memory_equal(b.mem, a.mem + 64, 64);
+    else
+        assert_true(loss.done);
+    end_close(&a);
+    end_close(&b);
+    world_close(&w);
+}
+
+static void test_wait_behind_what_is_refused(void **state)
+{
+    (void)state;
+    wait_behind(true, false);
+}
+
+static void test_wait_behind_what_is_lost(void **state)
+{
+    (void)state;
+    wait_behind(false, false);
+    wait_behind(false, true);
+}
+
 /* ---- fences and limits ----------------------------------------------------------------------------------------- */
 
 /* Sees every burst: how many reads and atomics are under way, and whether a fenced WQE came too early. */
@@ -278,6 +351,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wait),          cmocka_unit_test(test_wait_collapsed), cmocka_unit_test(test_wait_counts_errors),
+        cmocka_unit_test(test_wait_behind_what_is_refused),
+        cmocka_unit_test(test_wait_behind_what_is_lost),
         cmocka_unit_test(test_wait_gives_up), cmocka_unit_test(test_read_limit),     cmocka_unit_test(test_responder_limit),
         cmocka_unit_test(test_fences),        cmocka_unit_test(test_overrun),        cmocka_unit_test(test_overrun_ignored),
     };

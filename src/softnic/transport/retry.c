@@ -32,8 +32,10 @@ void sn_rc_go_back(struct sn_qp *qp, uint32_t psn)
             tx->reads++;
         }
     }
-    if (found && (int32_t)(next - tx->next) < 0)
+    if (found && (int32_t)(next - tx->next) < 0) {
         tx->next = next;
+        sn_qp_unwait(qp); /* a WAIT that holds up what is new must not hold up what goes before it again */
+    }
     sn_qp_activate(qp);
 }
 
