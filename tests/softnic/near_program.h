@@ -18,6 +18,12 @@ struct near_pair {
     void *arg;
 };
 
+/* Groups of programs to play: `groups`, or what SOFTNIC_TEST_SEED (that one alone) or SOFTNIC_TEST_SEEDS (so many) says. */
+struct near_range {
+    uint64_t first, end;
+};
+struct near_range near_groups(uint64_t groups);
+
 struct near_log; /* what was seen: completions, states, errors, counters, and a hash of memory, step by step */
 
 /* For end_open: sizes and kinds of queues. The programs draw path MTU, PSNs, rights, retries by themselves. */

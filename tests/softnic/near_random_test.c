@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random programs of WQEs, most of them with hostile ones, played the short way (transport/near.c) and, under a tap that
- * passes everything, the long way; each must leave the same behind (near_program.h). SOFTNIC_TEST_SEED=N plays group N alone,
- * SOFTNIC_TEST_SEEDS=N the first N groups.
+ * passes everything, the long way; each must leave the same behind (near_program.h).
  */
 #include "near_program.h"
-
-#include <stdlib.h>
 
 enum { GROUPS = 60, PROGRAMS = 50 }; /* programs of a group share a world, one after the other */
 
@@ -58,13 +55,11 @@ static void hostile_programs(void **state)
     static const uint8_t syndromes[] = {SN_SYND_LOCAL_LENGTH, SN_SYND_LOCAL_QP_OP,  SN_SYND_LOCAL_PROT,
                                         SN_SYND_FLUSH,        SN_SYND_REMOTE_ACCESS, SN_SYND_REMOTE_INVALID,
                                         SN_SYND_RNR_EXCEEDED};
-    const char *only = getenv("SOFTNIC_TEST_SEED"), *n = getenv("SOFTNIC_TEST_SEEDS");
-    uint64_t first = only != NULL ? strtoull(only, NULL, 0) : 0;
-    uint64_t end = only != NULL ? first + 1 : n != NULL ? strtoull(n, NULL, 0) : GROUPS;
+    const struct near_range range = near_groups(GROUPS);
     unsigned good = 0, bad[sizeof(syndromes)] = {0};
 
     (void)state;
-    for (current = first; current < end; current++) {
+    for (current = range.first; current < range.end; current++) {
         bursts = 0;
         struct near_log *longer = play(current, true);
         assert_true(bursts != 0);
@@ -76,7 +71,7 @@ static void hostile_programs(void **state)
         near_log_free(longer);
         near_log_free(shorter);
     }
-    if (only != NULL || end < GROUPS)
+    if (range.end - range.first < GROUPS)
         return;
     assert_true(good > 10000); /* programs that fail at once would agree, too */
     for (unsigned i = 0; i < sizeof(syndromes); i++)

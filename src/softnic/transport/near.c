@@ -7,6 +7,8 @@
  * at once, from the WQE in the ring to the CQE: key, bytes, responder's state, requester's progress, CQE. No entry is taken,
  * no burst is built and none is delivered. The WQE is copied once and every field is checked, as always. Whatever is not so
  * plain, is wrong, or is to be seen underway (a tap, a capture, a fault plan) goes the long way, with nothing done.
+ * It is as if the acknowledgement took no time: what waits for it (WAIT) leaves that much earlier, in vain if the peer refuses
+ * something before it. Counters of what was sent tell of that; nothing else does.
  */
 #include <string.h>
 
