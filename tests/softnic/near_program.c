@@ -104,10 +104,10 @@ static void scramble(struct game *g, uint8_t *mem)
 
 struct near_range near_groups(uint64_t groups)
 {
-    const char *only = getenv("SOFTNIC_TEST_SEED"), *n = getenv("SOFTNIC_TEST_SEEDS");
-    uint64_t first = only != NULL ? strtoull(only, NULL, 0) : 0;
+    const char *from = getenv("SOFTNIC_TEST_SEED"), *n = getenv("SOFTNIC_TEST_SEEDS");
+    uint64_t first = from != NULL ? strtoull(from, NULL, 0) : 0;
 
-    return (struct near_range){first, only != NULL ? first + 1 : n != NULL ? strtoull(n, NULL, 0) : groups};
+    return (struct near_range){first, first + (n != NULL ? strtoull(n, NULL, 0) : from != NULL ? 1 : groups)};
 }
 
 void near_options(uint64_t seed, struct options *o)

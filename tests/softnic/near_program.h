@@ -18,7 +18,7 @@ struct near_pair {
     void *arg;
 };
 
-/* Groups of programs to play: `groups`, or what SOFTNIC_TEST_SEED (that one alone) or SOFTNIC_TEST_SEEDS (so many) says. */
+/* Groups of programs to play: the first `groups`, or SOFTNIC_TEST_SEEDS of them, from SOFTNIC_TEST_SEED on (alone: that one). */
 struct near_range {
     uint64_t first, end;
 };
