@@ -2,6 +2,7 @@
 /* Kernels that never end, end early, or cannot start. */
 #undef NDEBUG
 #include <assert.h>
+#include <unistd.h>
 
 #include "kernel_test.h"
 
@@ -69,38 +70,57 @@ static void a_vote_that_cannot_complete_is_reported(void **)
     cudaFree(out);
 }
 
+enum { RUNAWAYS = 2, OF_A_BLOCK = 8, ROUNDS = 100 };
+
+/* Counts in flag[1] the threads that have gone round often enough for all of their block to have had their turns. */
 __global__ void runaway(unsigned *flag)
 {
     if (threadIdx.x == 3)
         return;
-    while (!atomicAdd(flag, 0))
+    for (unsigned round = 0; !atomicAdd(flag, 0); round++) {
+        if (round == ROUNDS)
+            atomicAdd(flag + 1, 1);
         gdaki_cpu_relax();
+    }
 }
 
+/* Counts the threads that have begun. */
 __global__ void hard_runaway(volatile unsigned *flag)
 {
+    atomicAdd((unsigned *)flag + 1, 1);
     while (!*flag) {
     }
 }
 
+/* The limit is set once the kernel is as far as the report is to say, however long that takes, and is exceeded at once. */
+static void limit_when(unsigned *flag, unsigned count)
+{
+    while (__atomic_load_n(flag + 1, __ATOMIC_ACQUIRE) < count)
+        usleep(1000);
+    gdaki_cpu_set_timeout_ms(1);
+}
+
 static void a_runaway_kernel_is_reported(void **)
 {
-    unsigned *flag = managed<unsigned>(1);
+    unsigned *flag = managed<unsigned>(2);
 
-    gdaki_cpu_set_timeout_ms(50);
-    runaway<<<2, 8>>>(flag);
+    runaway<<<RUNAWAYS, OF_A_BLOCK>>>(flag);
+    limit_when(flag, RUNAWAYS * (OF_A_BLOCK - 1));
     assert_int_equal(failure(), cudaErrorLaunchTimeout);
     assert_report("kernel runaway runs longer than GDAKI_CPU_TIMEOUT_MS: block (");
     assert_report("1 of 8 threads left the kernel");
     assert_report("running (last gave way here) at ");
+    gdaki_cpu_set_timeout_ms(0); /* what may take any time is not under a limit */
     the_device_works();
 #ifndef __SANITIZE_THREAD__ /* needs preemption */
-    hard_runaway<<<2, 8>>>(flag);
+    flag[1] = 0;
+    hard_runaway<<<RUNAWAYS, OF_A_BLOCK>>>(flag);
+    limit_when(flag, 1);
     assert_int_equal(failure(), cudaErrorLaunchTimeout);
     assert_report("running (interrupted here) at ");
+    gdaki_cpu_set_timeout_ms(0);
     the_device_works();
 #endif
-    gdaki_cpu_set_timeout_ms(0);
     cudaFree(flag);
 }
 
