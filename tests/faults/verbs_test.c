@@ -37,7 +37,7 @@ static void write_once(struct pair *p)
 {
     p->r.data[0]++;
     rig_post_rdma(&p->a, RIG_WRITE, &p->to_b, 65536, 0, 64);
-    assert_int_equal(rig_wait(&p->a, 30).syndrome, 0);
+    assert_int_equal(rig_wait(&p->a, 60).syndrome, 0);
     assert_int_equal(p->r.data[65536], p->r.data[0]);
 }
 
@@ -127,7 +127,7 @@ static void test_explain(void **state)
     assert_int_equal(softnic_explain_qp(NULL, p.a.qpn, text, sizeof(text)), -EINVAL);
     assert_int_equal(softnic_fault_set("nak:code=op", 1), 0);
     rig_post_rdma(&p.a, RIG_WRITE, &p.to_b, 65536, 0, 64);
-    assert_int_equal(rig_wait(&p.a, 30).syndrome, 0x14);
+    assert_int_equal(rig_wait(&p.a, 60).syndrome, 0x14);
     assert_true(softnic_explain_qp(p.r.context, p.b.qpn, text, sizeof(text)) > 0);
     assert_non_null(strstr(text, "seen by the responder"));
     assert_int_equal(softnic_fault_clear(), 0);

@@ -40,7 +40,7 @@ static void fill(uint8_t *p, size_t n, unsigned seed)
 
 static void expect(struct rig_qp *q, uint16_t counter)
 {
-    struct rig_cqe c = rig_wait(q, 10);
+    struct rig_cqe c = rig_wait(q, 60);
     if (c.opcode || c.wqe_counter != counter)
         fail_msg("CQE opcode %u, syndrome 0x%x, counter %u; expected counter %u", c.opcode, c.syndrome, c.wqe_counter,
                  counter);
@@ -125,11 +125,11 @@ static void remote_access_error(void **state)
     wrong.rkey ^= 0x5500;
     rig_post_rdma(&p.a, RIG_WRITE, &wrong, 0, 0, 64);
     rig_post_rdma(&p.a, RIG_WRITE, &p.to_b, 0, 0, 64);
-    struct rig_cqe c = rig_wait(&p.a, 10);
+    struct rig_cqe c = rig_wait(&p.a, 60);
     assert_int_equal(c.opcode, 13);
     assert_int_equal(c.syndrome, 0x13);
     assert_int_equal(c.wqe_counter, 0);
-    c = rig_wait(&p.a, 10);
+    c = rig_wait(&p.a, 60);
     assert_int_equal(c.opcode, 13);
     assert_int_equal(c.syndrome, 0x05); /* flushed */
     assert_int_equal(rig_state(&p.a, NULL), PRM_QP_ERR);
@@ -148,11 +148,11 @@ static void bad_ranges(void **state)
     struct pair p;
     pair_open(&p, false);
     rig_post_rdma(&p.a, RIG_WRITE, &p.to_b, RIG_DATA_BYTES - 32, 0, 64);
-    assert_int_equal(rig_wait(&p.a, 10).syndrome, 0x13);
+    assert_int_equal(rig_wait(&p.a, 60).syndrome, 0x13);
     pair_close(&p);
     pair_open(&p, false);
     rig_post_rdma(&p.a, RIG_WRITE, &p.to_b, 0, RIG_DATA_BYTES - 32, 64); /* local */
-    assert_int_equal(rig_wait(&p.a, 10).syndrome, 0x04);
+    assert_int_equal(rig_wait(&p.a, 60).syndrome, 0x04);
     pair_close(&p);
 }
 

@@ -473,7 +473,7 @@ static void change_in_rts(void **state)
     prm_set_ads__src_addr_index(ads, 0); /* back: the responder expects the connection's address */
     assert_int_equal(softnic_mlx5dv_devx_obj_modify(q.qp, in, sizeof(in), out, sizeof(out)), 0);
     rig_post_rdma(&q, RIG_WRITE, &self, 64, 0, 8);     /* rwe is off now */
-    assert_int_equal(rig_wait(&q, 20).syndrome, 0x12); /* remote invalid request */
+    assert_int_equal(rig_wait(&q, 60).syndrome, 0x12); /* remote invalid request */
     rig_qp_destroy(&q);
     rig_close(&r);
 }
@@ -599,7 +599,7 @@ static void one_cycle(void)
     struct rig_address self = rig_address_of(&q);
     rig_connect(&q, &self);
     rig_post_rdma(&q, RIG_WRITE, &self, 64, 0, 8);
-    assert_int_equal(rig_wait(&q, 10).opcode, 0);
+    assert_int_equal(rig_wait(&q, 60).opcode, 0);
     rig_qp_destroy(&q);
     rig_close(&r);
 }
@@ -670,7 +670,7 @@ static void a_child_must_not_touch_it(void **state)
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
     rig_post_rdma(&q, RIG_WRITE, &self, 64, 0, 8); /* and the parent's goes on */
-    assert_int_equal(rig_wait(&q, 10).opcode, 0);
+    assert_int_equal(rig_wait(&q, 60).opcode, 0);
     rig_qp_destroy(&q);
     rig_close(&r);
 }

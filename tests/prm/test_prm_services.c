@@ -143,7 +143,7 @@ static void send_connected(struct queue *x, uint8_t opcode, uint64_t offset, uin
 static const struct sn_cqe64 *wait_cqe(struct queue *x)
 {
     const struct sn_cqe64 *c = (const void *)(x->q.cqes + (x->q.ci & 31) * 64);
-    struct rig_cqe got = rig_wait(&x->q, 20);
+    struct rig_cqe got = rig_wait(&x->q, 60);
 
     (void)got;
     return c;

@@ -51,7 +51,7 @@ static void still_works(struct setup *s)
     p[0] = 0x1111 + s->posts++;
     p[512] = 0;
     rig_post_rdma(&s->q, RIG_WRITE, &s->self, 4096, 0, 8);
-    assert_int_equal(rig_wait(&s->q, 20).opcode, 0);
+    assert_int_equal(rig_wait(&s->q, 60).opcode, 0);
     assert_int_equal(p[512], p[0]);
 }
 
@@ -94,7 +94,7 @@ static void say(int fd, const void *bytes, size_t size, int memory)
 static bool hung_up(int fd)
 {
     uint8_t byte;
-    struct timeval limit = {20, 0};
+    struct timeval limit = {60, 0};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     ssize_t n = recv(fd, &byte, 1, 0);
     return n == 0 || (n < 0 && errno == ECONNRESET);
@@ -287,7 +287,7 @@ static void too_many_descriptors(void **state)
         close(mine);
         close(fd);
     }
-    time_t end = time(NULL) + 20;
+    time_t end = time(NULL) + 60;
     while (rig_open_fds() != before && time(NULL) < end)
         sched_yield();
     assert_int_equal(rig_open_fds(), before);
@@ -314,7 +314,7 @@ static void silent_callers(void **state)
     still_works(&s);
     for (int i = 0; i < 100; i++)
         close(fd[i]);
-    time_t end = time(NULL) + 20;
+    time_t end = time(NULL) + 60;
     while (rig_open_fds() != before && time(NULL) < end)
         sched_yield();
     assert_int_equal(rig_open_fds(), before);
@@ -437,7 +437,8 @@ static void references_beyond_a_window(void **state)
         close(fd);
         bad[i].dqpn = s.q.qpn;
         commit(&e, &bad[i]);
-        for (int turn = 0; turn < 10000000 && !atomic_load(&e.tx.shared->no_windows); turn++)
+        time_t end = time(NULL) + 60;
+        while (!atomic_load(&e.tx.shared->no_windows) && time(NULL) <= end)
             softnic_drive();
         assert_int_equal(atomic_load(&e.tx.shared->no_windows), 1);
         softnic_stats(&after, sizeof(after));

@@ -83,7 +83,7 @@ static void serve(int socket, bool posts)
         if (command == 'w' && posts) { /* traffic the other way */
             fill(s.r.data, 5000, 77);
             rig_post_rdma(&s.q, RIG_WRITE, &peer, 1000, 0, 5000);
-            uint8_t ok = rig_wait(&s.q, 20).opcode == 0;
+            uint8_t ok = rig_wait(&s.q, 60).opcode == 0;
             assert_int_equal(write(socket, &ok, 1), 1);
         }
     }
@@ -123,7 +123,7 @@ static void stop(struct child *c)
 
 static void ok(struct rig_qp *q)
 {
-    struct rig_cqe c = rig_wait(q, 20);
+    struct rig_cqe c = rig_wait(q, 60);
     if (c.opcode)
         fail_msg("CQE opcode %u, syndrome 0x%x", c.opcode, c.syndrome);
 }

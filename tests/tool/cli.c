@@ -203,7 +203,7 @@ static void results_into_a_pipe(void **state)
     assert_non_null(mkdtemp(path));
     snprintf(fifo, sizeof(fifo), "%s/fifo", path);
     assert_int_equal(mkfifo(fifo, 0600), 0);
-    snprintf(arguments, sizeof(arguments), "-c '%s perf put-bw --local -s 8 -n 32 --quiet --csv %s >/dev/null & timeout 60 cat %s'",
+    snprintf(arguments, sizeof(arguments), "-c '%s perf put-bw --local -s 8 -n 32 --quiet --csv %s >/dev/null & timeout 60 cat %s; wait'",
              program, fifo, fifo);
     struct outcome o = command_run("sh", arguments);
     assert_non_null(strstr(o.text, "size_bytes"));

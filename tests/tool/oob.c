@@ -24,7 +24,7 @@ static int make_ends(void **state)
         return -1;
     oob_init(&ends.a, fds[0]);
     oob_init(&ends.b, fds[1]);
-    ends.a.timeout_ms = ends.b.timeout_ms = 2000;
+    ends.a.timeout_ms = ends.b.timeout_ms = 60000;
     *state = &ends;
     return 0;
 }
@@ -195,7 +195,7 @@ static void *connect_later(void *arg)
 {
     struct oob *oob = arg;
 
-    if (!oob_connect("127.0.0.1", 18600, 5000, oob))
+    if (!oob_connect("127.0.0.1", 18600, 60000, oob))
         oob_send(oob, OOB_HELLO, "x", 1);
     return NULL;
 }

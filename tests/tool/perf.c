@@ -246,7 +246,7 @@ static void a_stranger_on_the_port(void **state)
     (void)state;
 
     assert_int_equal(pthread_create(&thread, NULL, serve, &server), 0);
-    for (int tries = 0; tries < 100; tries++) {
+    for (int tries = 0; tries < 1200; tries++) { /* a minute: the server may be starting */
         stranger = command_run("bash", "-c 'printf \"GET / HTTP/1.1\\r\\n\\r\\n\" > /dev/tcp/127.0.0.1/18611'");
         free(stranger.text);
         if (!stranger.status)

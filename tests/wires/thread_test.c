@@ -22,7 +22,7 @@ static void nap(long us)
 static void wait_ok(struct station *s, uint32_t index)
 {
     const struct sn_cqe64 *c;
-    time_t end = time(NULL) + 20;
+    time_t end = time(NULL) + 60;
     while ((c = next_cqe(&s->e)) == NULL) {
         assert_true(time(NULL) <= end);
         sched_yield();

@@ -69,10 +69,12 @@ if [ "$mode" = local ]; then
     exit $failed
 fi
 
-unshare -n sleep 120 &
+unshare -n sleep 600 &
 far=$!
-for _ in 1 2 3 4 5 6 7 8 9 10; do # until it is in its namespace
-    [ "$(readlink /proc/$far/ns/net)" = "$(readlink /proc/self/ns/net)" ] || break
+tries=0
+while [ "$(readlink /proc/$far/ns/net)" = "$(readlink /proc/self/ns/net)" ]; do # until it is in its namespace
+    tries=$((tries + 1))
+    [ $tries -lt 600 ] || { echo "the other namespace was not made"; exit 1; }
     sleep 0.1
 done
 if ! ip link add va type veth peer name vb || ! ip link set vb netns "$far"; then
