@@ -312,7 +312,7 @@ static void no_room(struct both *p)
     put_wqe(&p->a.e, &wr);
     ring(&p->a.e);
     for (int i = 0; i < 8; i++)
-        (void)sn_port_run(p->a.w.port);
+        side_run(&p->a);
     post(&p->a.e, &wr);
 }
 
@@ -324,10 +324,10 @@ static void more_than_the_ring(struct both *p)
     for (unsigned i = 0; i < 1u << p->a.e.o.log_sq; i++)
         post(&p->a.e, &wr);
     for (int i = 0; i < 16; i++)
-        (void)sn_port_run(p->a.w.port);
+        side_run(&p->a);
     post(&p->a.e, &wr);
     for (int i = 0; i < 16; i++)
-        (void)sn_port_run(p->a.w.port);
+        side_run(&p->a);
     post(&p->a.e, &odd);
 }
 

@@ -145,7 +145,7 @@ static void alone(struct side *s, uint64_t us)
 {
     for (uint64_t passed = 0; passed < us; passed += 100) {
         s->w.now += 100000;
-        sn_port_run(s->w.port);
+        side_run(s);
     }
 }
 
@@ -311,7 +311,7 @@ static void test_starved_with_looks(void **state)
     open_and_write(&a, &b, &wr);
     fall_silent(&b);
     alone(&a, 5000000);
-    sn_port_run(b.w.port);
+    side_run(&b);
     alone(&a, 4800000);
     assert_null(next_cqe(&a.e));
     alone(&a, 300000);
@@ -331,7 +331,7 @@ static void test_looks_and_is_silent(void **state)
     fall_silent(&b);
     for (int i = 0; i < 80; i++) {
         alone(&a, 100);
-        sn_port_run(b.w.port);
+        side_run(&b);
     }
     expect_retry_exceeded(&a);
     assert_int_equal(counters_of(&a).peer_starved, 0);
@@ -353,13 +353,13 @@ static void test_own_starvation(void **state)
     open_and_write(&a, &b, &wr);
     wants_cpu = false;
     for (int i = 0; i < 64; i++) {
-        sn_port_run(a.w.port); /* sends, and arms the timer */
-        sn_port_run(a.w.port);
+        side_run(&a); /* sends, and arms the timer */
+        side_run(&a);
         for (int k = 0; k < 4; k++)
-            sn_port_run(b.w.port); /* answers */
+            side_run(&b); /* answers */
         a.w.now += 1000ull * TIMEOUT_US * 1000;
         post(&a.e, &wr);
-        sn_port_run(a.w.port);
+        side_run(&a);
         for (const struct sn_cqe64 *c; (c = next_cqe(&a.e)) != NULL; done++)
             assert_int_equal(cqe_opcode(c), SN_CQE_REQ);
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sides.h"
 
+#include <errno.h>
+#include <sched.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,18 +38,25 @@ void side_close(struct side *s)
     world_close(&s->w);
 }
 
+int side_run(struct side *s)
+{
+    int work;
+
+    while ((work = sn_port_run(s->w.port)) == -EBUSY)
+        sched_yield();
+    return work;
+}
+
 int sides_turn(struct side *a, struct side *b, int n, uint64_t ns)
 {
     const struct timespec moment = {.tv_nsec = 50000};
     int work = 0;
 
     for (int i = 0; i < n; i++) {
-        int ra, rb;
         a->w.now += ns;
         b->w.now += ns;
-        ra = sn_port_run(a->w.port);
-        rb = sn_port_run(b->w.port);
-        work += ra < 0 || rb < 0 ? 1 : ra + rb; /* busy: the wire's helper thread has it */
+        work += side_run(a);
+        work += side_run(b);
         if (i % 16 == 0)
             nanosleep(&moment, NULL);
     }

@@ -17,6 +17,8 @@ struct side {
 /* `host`: the last byte of its GID. wants_cpu: what the wire is told of its peers' processes; NULL: what /proc says. */
 void side_open(struct side *s, const struct options *o, uint8_t host, bool (*wants_cpu)(int pid));
 void side_close(struct side *s);
+/* One turn of it, once nobody else has the port: the wire's helper thread may, as long as it gets no processor. */
+int side_run(struct side *s);
 /* n turns of both, `ns` apart; the connection is made by the wire's helper threads, in real time. Returns the work done. */
 int sides_turn(struct side *a, struct side *b, int n, uint64_t ns);
 
