@@ -14,6 +14,7 @@
 
 #include "cluster.h"
 #include "softnic/engine.h"
+#include "softnic/port/thread.h"
 
 enum { PAIRS = 5000, KEYS = 100000 };
 
@@ -150,6 +151,31 @@ static void cold_doorbell_among_busy(void **state)
     assert_true(worst <= limit);
 }
 
+/* The looks that let the port's thread sleep are at every register, also when the turn before them had work. */
+static void looks_before_sleep_are_full(void **state)
+{
+    struct sn_port *port = many.port;
+
+    (void)state;
+    for (unsigned i = 161; i < PAIRS; i += 97) { /* none that has been rung lately */
+        turns_of_put(&many, 7, i);
+        queue_put(&many.queue[0][i], &many.queue[1][i], i);
+        uint64_t found = port->cold_found;
+        sn_port_lock(port);
+        assert_true(port->effort != 0);
+        port->thread_looks = true;
+        for (uint64_t looked = 0; looked <= port->reg_lines; looked += SN_LOOK_LINES)
+            sn_port_turn_locked(port);
+        port->thread_looks = false;
+        sn_port_unlock(port);
+        assert_int_equal(port->cold_found - found, 1);
+        for (unsigned turns = 0; queue_poll(&many.queue[0][i]) == 0; turns++) {
+            assert_true(turns < 100000);
+            sn_port_run(port);
+        }
+    }
+}
+
 static void hundred_thousand_keys(void **state)
 {
     struct sn_nic *nic = many.nic[1];
@@ -189,7 +215,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_queue_works),     cmocka_unit_test(idle_queues_have_no_timer),
         cmocka_unit_test(busy_queue_takes_the_same_turns), cmocka_unit_test(cold_doorbell_among_busy),
-        cmocka_unit_test(hundred_thousand_keys),
+        cmocka_unit_test(looks_before_sleep_are_full), cmocka_unit_test(hundred_thousand_keys),
     };
 
     return cmocka_run_group_tests(tests, open_many, close_many);
