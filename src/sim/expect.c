@@ -66,9 +66,13 @@ static void ask_for_end(const struct sim_end *end, unsigned step)
     __builtin_prefetch(end->record);
 }
 
-/* What is left of it is one answer. */
-static bool ends_soon(const struct sim_conn *conn)
+/* What is left of it is this answer. */
+static bool ends_with(const struct sim_conn *conn, const struct sim_packet *p)
 {
+    uint8_t kind = p->header.kind;
+
+    if (kind != SN_KIND_ACK && kind != SN_KIND_ATOMIC_ACK && (kind != SN_KIND_READ_RESPONSE || !(p->header.flags & SN_BURST_LAST)))
+        return false;
     return conn->end[0]->goal - conn->end[0]->settled + conn->end[1]->goal - conn->end[1]->settled <= 1;
 }
 
@@ -91,8 +95,6 @@ static void ask_for_successor(struct sim *sim, const struct sim_conn *conn, cons
     enum { PEER = 3, LANE = 4, NEXT = 5 };
     const struct sim_host *next;
 
-    if (step < PEER || !ends_soon(conn))
-        return;
     host_step(own->peer->host, own->peer, false, step - PEER);
     if (step == LANE)
         sim_ask_for(conn->lane, sizeof(*conn->lane));
@@ -103,7 +105,7 @@ static void ask_for_successor(struct sim *sim, const struct sim_conn *conn, cons
     host_step(next, step <= NEXT + 1 ? NULL : next->free_end, true, step - NEXT);
 }
 
-static void ask_for_conn(struct sim *sim, const struct sim_packet *p, unsigned step)
+static void ask_for_conn(struct sim *sim, const struct sim_packet *p, bool ends, unsigned step)
 {
     const struct sim_conn *conn = p->conn;
     const struct sim_end *own;
@@ -120,19 +122,22 @@ static void ask_for_conn(struct sim *sim, const struct sim_packet *p, unsigned s
         ask_for_end(own, 1);
     if (step == 4)
         ask_for_memory(p, own);
-    ask_for_successor(sim, conn, own, step);
+    if (ends)
+        ask_for_successor(sim, conn, own, step);
 }
 
 /* ---- a packet ----------------------------------------------------------------------------------------------------- */
 
 void sim_packet_expect(struct sim *sim, const struct sim_packet *p, unsigned step)
 {
-    const struct sim_conn *conn = p->conn;
+    const struct sim_conn *conn;
+    bool ends;
 
-    if (step == 0) {
+    if (step == 0) { /* nothing of it is looked at before it has come */
         sim_ask_for(p, SIM_PACKET_SIZE);
         return;
     }
+    conn = p->conn;
     if (p->way != NULL) { /* a switch: the cable that it takes next */
         if (step == 1)
             __builtin_prefetch(p->way);
@@ -142,10 +147,11 @@ void sim_packet_expect(struct sim *sim, const struct sim_packet *p, unsigned ste
     }
     if (step == 1 && p->bytes != NULL)
         sim_ask_for(p->bytes, BEGINNING);
+    ends = step >= 3 && conn != NULL && ends_with(conn, p);
     if (step < 3 || conn == NULL)
         host_step(&sim->host[p->target], NULL, false, step - 1);
     else
-        host_step(&sim->host[p->target], conn->end[conn->target == p->target], ends_soon(conn), step - 1);
+        host_step(&sim->host[p->target], conn->end[conn->target == p->target], ends, step - 1);
     if (conn != NULL)
-        ask_for_conn(sim, p, step);
+        ask_for_conn(sim, p, ends, step);
 }

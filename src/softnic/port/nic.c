@@ -106,22 +106,27 @@ static void ask_for_queues(const struct sn_qp *qp)
 
 void sn_nic_expect(const struct sn_nic *nic, const struct sn_expected *what, unsigned step)
 {
-    const struct sn_port *port = nic->port;
-    const struct sn_qp *qp = step < 2 ? NULL : sn_qp_find(nic, what->qpn);
+    const struct sn_port *port;
+    const struct sn_qp *qp;
 
-    switch (step) {
-    case 0:
+    if (step == 0) { /* nothing of it is looked at before it has come */
         ask_for(nic, offsetof(struct sn_nic, counters.duplicate_request));
         __builtin_prefetch(nic->config.gid);
-        break;
+        return;
+    }
+    port = nic->port;
+    qp = step < 2 ? NULL : sn_qp_find(nic, what->qpn);
+    switch (step) {
     case 1:
         ask_for_port(port);
         if (what->rings)
             ask_for_map(&nic->qps);
         else
             ask_for_slot(&nic->qps, what->qpn);
-        if (what->creates)
+        if (what->creates) {
             ask_for_map(&nic->mkeys);
+            __builtin_prefetch(nic->free_keys);
+        }
         for (unsigned i = 0; i < what->keys; i++)
             ask_for_slot(&nic->mkeys, what->key[i]);
         break;
