@@ -292,6 +292,7 @@ struct sn_rx {
     /* Reads and atomics: a ring of 1 << log_rra_max. */
     struct sn_rd_slot *rd;
     uint32_t rd_mask, rd_tail, rd_next; /* next to answer == tail: nothing to send */
+    bool rd_around;     /* all of them have been used */
 };
 
 struct sn_rx_burst; /* a burst that waits for the copy engine; memory/ */

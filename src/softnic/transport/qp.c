@@ -455,8 +455,8 @@ static void to_rst(struct sn_qp *qp)
     qp->sq.has_hint = qp->sq.doorbell = false;
     qp->sq.fetched = qp->sq.posted = qp->sq.hint = qp->sq.mirrored = 0;
     *tx = (struct sn_tx){.table = tx->table, .mask = tx->mask};
-    if (qp->rx.rd != NULL && (qp->rx.rd_tail != 0 || qp->rx.rd[qp->rx.rd_mask].packets != 0)) /* else none was used */
-        memset(qp->rx.rd, 0, (qp->rx.rd_mask + 1) * sizeof(*qp->rx.rd));
+    if (qp->rx.rd != NULL) /* those that were used */
+        memset(qp->rx.rd, 0, (qp->rx.rd_around ? qp->rx.rd_mask + 1 : qp->rx.rd_tail) * sizeof(*qp->rx.rd));
     qp->rx = (struct sn_rx){.kind = SN_KIND_COUNT, .wqe = qp->rx.wqe, .rd = qp->rx.rd, .rd_mask = qp->rx.rd_mask};
     qp->rq.taken = qp->rq.posted = qp->rq.head = 0;
     qp->error = (struct sn_qp_error){0};

@@ -39,6 +39,7 @@ static void accept(struct sn_qp *qp, const struct sn_burst *b, uint64_t orig)
         qp->nic->counters.rx_read_requests++;
     else
         qp->nic->counters.rx_atomic_requests++;
+    rx->rd_around |= (rx->rd_tail & rx->rd_mask) == rx->rd_mask;
     *slot_at(qp, rx->rd_tail++) = (struct sn_rd_slot){.psn = b->psn,
                                                       .packets = b->npackets,
                                                       .kind = b->kind,
