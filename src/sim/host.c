@@ -77,12 +77,25 @@ static void fill_packet(struct sim_host *host, struct sim_packet *p, const struc
         p->conn->in_flight++;
 }
 
+/* In one piece, of memory that never changes. */
+static bool is_noise(const struct sim *sim, const struct sn_burst *b)
+{
+    for (uint32_t i = 0; i + 1 < b->iov_count; i++)
+        if ((const uint8_t *)b->iov[i].addr + b->iov[i].length != b->iov[i + 1].addr)
+            return false;
+    return b->iov_count != 0 && sim_is_noise(sim, b->iov[0].addr);
+}
+
 static bool copy_payload(struct sim *sim, struct sim_packet *p, const struct sn_burst *b)
 {
     uint8_t *at;
 
     if (b->length == 0)
         return true;
+    if (is_noise(sim, b)) {
+        p->noise = b->iov[0].addr;
+        return true;
+    }
     p->bytes = sim_bytes_new(sim, b->length);
     if (p->bytes == NULL)
         return false;
@@ -180,8 +193,12 @@ static void plant(struct sim_host *host, const struct sn_burst *b)
         end->mem[(uint32_t)b->va + b->length / 2] ^= 0x20;
     if (b->kind == SN_KIND_WRITE && sim_plant_now(sim, SIM_PLANT_STRAY))
         end->mem[end->at.rx - 1] ^= 1;
+    if (b->kind <= SN_KIND_READ_REQUEST && sim_plant_now(sim, SIM_PLANT_SOURCE)) {
+        const struct sim_end *source = b->kind == SN_KIND_READ_REQUEST ? end : end->peer;
+        source->mem[source->at.tx] ^= 1;
+    }
     if (is_atomic && sim_plant_now(sim, SIM_PLANT_REPEAT))
-        *(uint64_t *)(void *)(end->mem + end->at.words + 8) += 1;
+        end->mem[end->at.words + 8] += 1;
 }
 
 static void deliver(struct sim_host *host, struct sim_packet *p)

@@ -41,7 +41,8 @@ struct sim_packet { /* SIM_PACKET_SIZE bytes */
     struct sim_conn *conn;
     struct sim_link *link;  /* that it is on */
     struct sim_link *way;   /* that it takes next; NULL: it is on its last, or there is none */
-    struct sim_bytes *bytes; /* NULL: no payload */
+    struct sim_bytes *bytes; /* NULL: no payload, or that: */
+    const uint8_t *noise;    /* a payload that is never going to change: no copy is made */
     uint64_t ready;         /* ns: when the stage before has done with it */
     uint32_t source, target; /* hosts */
     uint32_t wire_bytes;    /* with preamble and gap: what a cable is busy with */
@@ -211,9 +212,13 @@ struct sim_end {
     uint32_t *record;        /* the host's */
     uint32_t pi, rq_pi;      /* running indices */
     /* Memory and what ought to be in it. */
-    uint8_t *mem;
-    const uint8_t *model;    /* `own_model`, or while nothing has changed a piece of the noise */
+    uint8_t *mem;            /* its own, or where nothing may write, the piece of the noise itself */
+    const uint8_t *model;    /* `own_model`, or else a piece of the noise, with one change at most: */
     uint8_t *own_model;
+    const uint8_t *change;   /* what is at [change_at, change_at + change_size) instead: noise too, or `change_word` */
+    uint32_t change_at, change_size;
+    uint64_t change_word;
+    bool mem_is_noise;
     struct sim_layout at;
     struct sim_needs needs;
     uint32_t lkey, rkey;
@@ -277,6 +282,7 @@ uint64_t sim_end_address(const struct sim_end *end, uint32_t offset); /* as its 
 /* The model (model.c): what requests do to memory, and whether they did. */
 enum { SIM_NOISE = 32768 };
 int sim_model_create(struct sim *sim);
+void sim_model_check_noise(struct sim *sim); /* nobody has written to it */
 int sim_model_open(struct sim_end *end); /* both ends are planned */
 void sim_model_close(struct sim_end *end);
 void sim_model_apply(struct sim_end *end, const struct sim_wr *wr, uint64_t number); /* it has succeeded */
@@ -360,7 +366,7 @@ struct sim {
     size_t stage_count;
     struct sim_pool pool;
     void *blocks[32];    /* by log2 of the size; each begins with a pointer to the next */
-    uint8_t *noise; /* SIM_NOISE random bytes */
+    uint8_t *noise; /* SIM_NOISE random bytes; nothing changes them */
     struct sim_result r;
     uint64_t *latency;
     size_t latencies, latency_room;
@@ -378,5 +384,10 @@ void sim_latency_add(struct sim *sim, uint64_t ns);
 /* True when this is the occasion of a planted bug of that kind. */
 bool sim_plant_now(struct sim *sim, enum sim_plant plant);
 void sim_capture_packet(struct sim *sim, const struct sim_packet *p, bool received);
+
+static inline bool sim_is_noise(const struct sim *sim, const void *memory)
+{
+    return (uintptr_t)memory - (uintptr_t)sim->noise < SIM_NOISE;
+}
 
 #endif

@@ -175,9 +175,11 @@ void sim_packet_burst(const struct sim_packet *p, struct sn_burst *out)
 {
     memcpy(out, &p->header, SIM_HEADER_SIZE);
     out->iov_count = 0;
-    if (p->bytes != NULL && !p->is_frame && p->header.length != 0) {
+    if (!p->is_frame && p->header.length != 0) {
         out->iov_count = 1;
-        out->iov[0] = (struct sn_iov){.addr = p->bytes->data, .length = p->bytes->length, .space = SN_SPACE_HOST};
+        out->iov[0] = (struct sn_iov){.addr = p->noise != NULL ? p->noise : p->bytes->data,
+                                      .length = p->header.length,
+                                      .space = SN_SPACE_HOST};
     }
 }
 

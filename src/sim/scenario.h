@@ -143,6 +143,7 @@ enum sim_plant {
     SIM_PLANT_NONE = 0,
     SIM_PLANT_MODIFY,    /* a payload byte changes and the CRC is right */
     SIM_PLANT_STRAY,     /* a byte beside the region changes */
+    SIM_PLANT_SOURCE,    /* a byte of a message changes at its source */
     SIM_PLANT_REPEAT,    /* an atomic is executed twice */
     SIM_PLANT_TWICE,     /* a completion is seen twice */
     SIM_PLANT_FORGET,    /* a completion is not seen */

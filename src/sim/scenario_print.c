@@ -8,7 +8,7 @@
 
 static const char *const modes[] = {"packets", "frames", NULL};
 static const char *const expects[] = {"all", "any", NULL};
-static const char *const plants[] = {"none", "modify", "stray", "repeat", "twice", "forget", "leak", NULL};
+static const char *const plants[] = {"none", "modify", "stray", "source", "repeat", "twice", "forget", "leak", NULL};
 static const char *const shapes[] = {"pair", "star", "chain", "fat-tree", "graph", NULL};
 static const char *const patterns[] = {"all-to-all", "pairs", "ring", "incast", "random", NULL};
 static const char *const services[] = {"rc", "uc", NULL};

@@ -314,6 +314,7 @@ int sim_run(struct sim *sim)
     if (sim->error == 0) {
         tell_unfinished(sim);
         tell_leaks(sim);
+        sim_model_check_noise(sim);
         for (uint32_t h = 0; h < sim->sc.nics; h++) {
             sim_host_shared_check(&sim->host[h]);
             sim_host_destroy(&sim->host[h]); /* now, so that what cannot be destroyed is told */
