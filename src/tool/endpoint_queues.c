@@ -176,11 +176,11 @@ static doca_error_t to_rtr(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr, doca
                                     DOCA_VERBS_QP_ATTR_MAX_DEST_RD_ATOMIC);
 }
 
-static doca_error_t to_rts(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr, uint32_t psn)
+static doca_error_t to_rts(doca_verbs_qp_t *qp, doca_verbs_qp_attr_t *attr, uint32_t psn, uint32_t timeout)
 {
     doca_verbs_qp_attr_set_next_state(attr, DOCA_VERBS_QP_STATE_RTS);
     doca_verbs_qp_attr_set_sq_psn(attr, psn);
-    doca_verbs_qp_attr_set_ack_timeout(attr, 14);
+    doca_verbs_qp_attr_set_ack_timeout(attr, (uint16_t)timeout);
     doca_verbs_qp_attr_set_retry_cnt(attr, 7);
     doca_verbs_qp_attr_set_rnr_retry(attr, 1);
     doca_verbs_qp_attr_set_max_rd_atomic(attr, RD_ATOMIC);
@@ -207,7 +207,7 @@ static int connect_queue(struct endpoint *ep, const struct endpoint_address *rem
     }
     if (status == DOCA_SUCCESS) {
         step = "RTS";
-        status = to_rts(qp, attr, ep->local.psn);
+        status = to_rts(qp, attr, ep->local.psn, ep->plan->qp_timeout);
     }
     if (attr)
         doca_verbs_qp_attr_destroy(attr);

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define OOB_VERSION 1
+#define OOB_VERSION 2
 #define OOB_PORT 18515
 #define OOB_HEADER 16
 #define OOB_PAYLOAD_MAX 65536

@@ -22,6 +22,7 @@ enum perf_mem { PERF_MEM_GPU, PERF_MEM_HOST };
 #define PERF_THREADS_MAX 1024
 #define PERF_SEED_MAX INT64_MAX /* what JSON's integers hold, so that a printed seed can be given again */
 #define PERF_CTAS_MAX 4096
+#define PERF_QP_TIMEOUT_MAX 31 /* five bits */
 #define PERF_INLINE_MAX 28 /* DOCA_GPUNETIO_VERBS_MAX_INLINE_SIZE: what fits one 64-byte WQE */
 
 /* What the client decides for both ends; travels in HELLO. */
@@ -37,6 +38,7 @@ struct perf_plan {
     bool bidirectional, verify, collapsed;
     uint32_t depth, window, inline_max;
     uint32_t mtu; /* bytes; 0: what the port has */
+    uint32_t qp_timeout; /* local ACK timeout, 4.096 us * 2^code, 5 bits; 0: none (IBTA 9.7.6.1.3) */
     uint64_t span; /* bytes over which messages rotate; a power of two; 0: automatic, resolved for each size */
     uint64_t seed;
     uint64_t timeout_ns;

@@ -49,6 +49,7 @@ static const struct argp_option option_table[] = {
     {"handler", OPT_HANDLER, "MODE", 0, "Doorbell: auto, gpu-db, gpu-no-dbr, gpu-bf, cpu-proxy (auto)", 0},
     {"tx-depth", 't', "N", 0, "WQEs of a send queue, a power of two (1024)", 0},
     {"window", OPT_WINDOW, "N", 0, "Messages a thread posts before it waits (what the depth allows)", 0},
+    {"qp-timeout", 'u', "N", 0, "Local ACK timeout: 4.096 us * 2^N, 7 retries; 0: none (14)", 0},
     {"cq", OPT_CQ, "regular|collapsed", 0, "Kind of completion queue (regular)", 0},
     {"mem", OPT_MEM, "gpu|host", 0, "Where this end's data lies (gpu)", 0},
     {"queue-mem", OPT_QUEUE_MEM, "auto|gpu|host", 0, "Where queues lie (GDAKI_QUEUE_MEM, else auto)", 0},
@@ -92,6 +93,7 @@ static const struct {
     {'m', "--mtu", NOT_POST_RATE}, {'D', "--duration", NOT_POST_RATE}, {OPT_WARMUP, "--warmup", NOT_POST_RATE},
     {'b', "--bidirectional", NOT_POST_RATE}, {'I', "--inline", NOT_POST_RATE}, {OPT_SPAN, "--span", NOT_POST_RATE},
     {OPT_SEED, "--seed", NOT_POST_RATE}, {OPT_WINDOW, "--window", NOT_POST_RATE}, {OPT_CQ, "--cq", NOT_POST_RATE},
+    {'u', "--qp-timeout", NOT_POST_RATE},
     {OPT_MEM, "--mem", NOT_POST_RATE}, {OPT_VERIFY, "--verify", NOT_POST_RATE},
     {OPT_NO_VERIFY, "--no-verify", NOT_POST_RATE}, {OPT_FLOOR, "--floor", NOT_POST_RATE | NOT_SERVER},
     {OPT_IDLE, "--idle", NOT_POST_RATE | NOT_SERVER}, {OPT_CSV, "--csv", NOT_POST_RATE | NOT_SERVER},
@@ -232,6 +234,7 @@ static int parse_kernel_option(int key, char *arg, struct argp_state *state, str
         break;
     case OPT_HANDLER: set_word(state, "--handler", arg, perf_handlers, &plan->handler); break;
     case 't': set_u32(state, "--tx-depth", arg, 0, UINT32_MAX, &plan->depth); break;
+    case 'u': set_u32(state, "--qp-timeout", arg, 0, PERF_QP_TIMEOUT_MAX, &plan->qp_timeout); break;
     case OPT_WINDOW: set_u32(state, "--window", arg, 1, PERF_DEPTH_MAX, &plan->window); break;
     case OPT_CQ:
         set_word(state, "--cq", arg, cq_words, &word);
@@ -396,6 +399,7 @@ int perf_options_parse(int test, int argc, char **argv, struct perf_options *opt
     options->oob_fd = -1;
     options->plan.ctas = 1;
     options->plan.depth = 1024;
+    options->plan.qp_timeout = 14;
     options->plan.warmup = 100;
     options->plan.verify = true;
     options->plan.timeout_ns = 10ull * 1000 * 1000 * 1000;

@@ -95,6 +95,8 @@ static int check_ranges(const struct perf_plan *plan, char *why)
         return refuse(why, "--span %" PRIu64 " is not a power of two up to %llu", plan->span, PERF_SPAN_MAX);
     if (plan->mtu && (!parse_is_pow2(plan->mtu) || plan->mtu < 256 || plan->mtu > 4096))
         return refuse(why, "--mtu %u is not 256, 512, 1024, 2048 or 4096", plan->mtu);
+    if (plan->qp_timeout > PERF_QP_TIMEOUT_MAX)
+        return refuse(why, "--qp-timeout %u is out of range: expected 0 to %d", plan->qp_timeout, PERF_QP_TIMEOUT_MAX);
     if (plan->inline_max > PERF_INLINE_MAX)
         return refuse(why, "--inline %u is above %d, what one WQE holds", plan->inline_max, PERF_INLINE_MAX);
     return 0;
@@ -232,6 +234,7 @@ void perf_plan_write(const struct perf_plan *plan, struct oob_writer *w)
     oob_put(w, plan->window, 4);
     oob_put(w, plan->inline_max, 4);
     oob_put(w, plan->mtu, 4);
+    oob_put(w, plan->qp_timeout, 4);
     oob_put(w, plan->span, 8);
     oob_put(w, plan->seed, 8);
     oob_put(w, plan->timeout_ns, 8);
@@ -260,6 +263,7 @@ int perf_plan_read(struct perf_plan *plan, struct oob_reader *r, char *why)
     plan->window = (uint32_t)oob_get(r, 4);
     plan->inline_max = (uint32_t)oob_get(r, 4);
     plan->mtu = (uint32_t)oob_get(r, 4);
+    plan->qp_timeout = (uint32_t)oob_get(r, 4);
     plan->span = oob_get(r, 8);
     plan->seed = oob_get(r, 8);
     plan->timeout_ns = oob_get(r, 8);

@@ -79,6 +79,7 @@ static void wrong_option_values(void **state)
         {"perf put-bw --local --cq round", "--cq: 'round'"},
         {"perf put-bw --local -m 1500", "--mtu 1500"},
         {"perf put-bw --local -m 64", "--mtu: '64'"},
+        {"perf put-bw --local -u 32", "--qp-timeout: '32'"},
         {"perf put-bw --local -I 64", "--inline: '64'"},
         {"perf put-bw --local -I 16 -s 12", "--inline 16 with --size 12"},
         {"perf put-bw --local --span 3000", "--span 3000"},
@@ -112,7 +113,7 @@ static void wrong_option_values(void **state)
 static void options_without_effect(void **state)
 {
     static const char *const post_rate[] = {"--local", "--pair", "--port 18515", "--bind 127.0.0.1", "--device softnic0",
-                                            "--nic softnic", "--gid-index 0", "--mtu 1024", "--duration 1", "--warmup 1",
+                                            "--nic softnic", "--gid-index 0", "--mtu 1024", "--qp-timeout 14", "--duration 1", "--warmup 1",
                                             "--bidirectional", "--inline 8", "--span 4K", "--seed 1", "--window 1",
                                             "--cq regular", "--mem host", "--verify", "--no-verify", "--floor",
                                             "--idle 1", "--csv x.csv", "--plot x.svg"};

@@ -75,6 +75,7 @@ static void wrong_plans_are_refused(void **state)
     REFUSED(plan.span = 3000, "--span 3000");
     REFUSED(plan.span = 4096, "--size 65536 is beyond the buffer");
     REFUSED(plan.mtu = 1500, "--mtu 1500");
+    REFUSED(plan.qp_timeout = 32, "--qp-timeout 32");
     REFUSED(plan.inline_max = 29, "--inline 29");
     REFUSED(plan.inline_max = 8; plan.test = PERF_GET_BW, "get-bw");
     REFUSED(plan.inline_max = 16; plan.sizes.size[0] = 12, "--size 12");
@@ -105,6 +106,7 @@ static void a_plan_travels(void **state)
 
     plan.collapsed = true;
     plan.mtu = 2048;
+    plan.qp_timeout = 31;
     plan.warmup = 3;
     plan.handler = PERF_HANDLER_CPU_PROXY;
     assert_int_equal(perf_plan_check(&plan, why), 0);
@@ -117,6 +119,7 @@ static void a_plan_travels(void **state)
     assert_int_equal(other.window, plan.window);
     assert_int_equal(other.qps, plan.qps);
     assert_int_equal(other.seed, plan.seed);
+    assert_int_equal(other.qp_timeout, 31);
     assert_true(other.collapsed && other.verify && !other.bidirectional);
 }
 
