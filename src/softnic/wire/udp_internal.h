@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside the UDP backend: udp.c (sockets), udp_send.c, udp_receive.c. */
+/* Inside the UDP backend: udp.c (sockets), udp_send.c, udp_receive.c, udp_lone.c. */
 #ifndef SOFTNIC_WIRE_UDP_INTERNAL_H
 #define SOFTNIC_WIRE_UDP_INTERNAL_H
 
 #include <sys/socket.h>
 
 #include "softnic/wire/udp.h"
+#include "softnic/wire/udp_lone.h"
 
 enum {
     UDP_MAX_SOURCES = 64,   /* source ports in use; further ones leave from port 4791 itself */
@@ -25,6 +26,7 @@ struct udp_rx {
     unsigned heat;  /* polls for which it is still looked at each time */
     unsigned batch; /* messages that the next call asks for, 1 to UDP_MESSAGES */
     unsigned full;  /* looks in a row that found the one message they asked for */
+    struct udp_lone lone;
 };
 
 struct udp_tx {
@@ -50,6 +52,12 @@ struct udp_message {
     } control;
 };
 
+struct udp_arrival { /* what a message's control data say */
+    uint16_t segment;
+    uint8_t tclass, hop_limit;
+    bool same_user;
+};
+
 struct udp_backend {
     struct sn_backend base; /* first */
     struct udp_rx rx[UDP_MAX_RX];
@@ -66,6 +74,8 @@ struct udp_backend {
     unsigned used; /* headers to be made ready again before the next call */
     size_t at;
     struct udp_rx from; /* the socket that they came through */
+    bool bare;          /* without control data */
+    struct udp_arrival arrival; /* of message `current` */
 };
 
 socklen_t udp_sockaddr(const uint8_t gid[16], uint16_t port, struct sockaddr_storage *out);

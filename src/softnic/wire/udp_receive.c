@@ -7,13 +7,7 @@
 
 #include "softnic/wire/udp_internal.h"
 
-enum { HOT_POLLS = 1024, COLD_EVERY = 16, FEW_IN_A_ROW = 8, LARGE = 2048 };
-
-struct arrival { /* what the control messages say */
-    uint16_t segment;
-    uint8_t tclass, hop_limit;
-    bool same_user;
-};
+enum { HOT_POLLS = 1024, COLD_EVERY = 16, FEW_IN_A_ROW = UDP_LONE_ROW, LARGE = UDP_LONE_LARGE };
 
 static int int_of(const struct cmsghdr *c)
 {
@@ -25,9 +19,9 @@ static int int_of(const struct cmsghdr *c)
     return v;
 }
 
-static struct arrival read_control(struct msghdr *m)
+static struct udp_arrival read_control(struct msghdr *m)
 {
-    struct arrival a = {.hop_limit = 64};
+    struct udp_arrival a = {.hop_limit = 64};
     for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
         if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO)
             a.segment = (uint16_t)int_of(c);
@@ -47,7 +41,7 @@ static struct arrival read_control(struct msghdr *m)
 }
 
 /* A frame that another process of this user has passed on: its own words about where it came from. */
-static bool take_passed(const struct udp_backend *u, const uint8_t *bytes, size_t length, const struct arrival *a,
+static bool take_passed(const struct udp_backend *u, const uint8_t *bytes, size_t length, const struct udp_arrival *a,
                         struct sn_frame_in *in)
 {
     struct udp_passed head;
@@ -72,25 +66,33 @@ static bool next_frame(struct udp_backend *u, struct sn_frame_in *in)
 {
     while (u->current < u->messages) {
         struct mmsghdr *m = &u->got[u->current];
-        const uint8_t *bytes = (uint8_t *)u->iov[u->current].iov_base;
+        const uint8_t *bytes = u->buffer + (size_t)u->current * UDP_BUFFER;
         size_t left = m->msg_len - u->at, length;
-        struct arrival a = read_control(&m->msg_hdr);
+        const struct udp_arrival *a = &u->arrival;
+        if (u->at == 0)
+            u->arrival = u->bare ? (struct udp_arrival){.tclass = u->from.lone.tclass, .hop_limit = u->from.lone.hop_limit}
+                                 : read_control(&m->msg_hdr);
         if (u->at >= m->msg_len || m->msg_hdr.msg_flags & MSG_TRUNC) {
             u->current++;
             u->at = 0;
             continue;
         }
         bytes += u->at;
-        length = u->from.role != UDP_PASSED && a.segment && a.segment < left ? a.segment : left;
+        length = u->from.role != UDP_PASSED && a->segment && a->segment < left ? a->segment : left;
         u->at += length;
         if (u->from.role == UDP_PASSED) {
-            if (take_passed(u, bytes, length, &a, in))
+            if (take_passed(u, bytes, length, a, in))
                 return true;
             continue;
         }
         *in = (struct sn_frame_in){
-            .bytes = bytes, .length = (uint32_t)length, .tclass = a.tclass, .hop_limit = a.hop_limit};
-        udp_gid_of(&u->message[u->current].from, in->sgid, &in->udp_sport);
+            .bytes = bytes, .length = (uint32_t)length, .tclass = a->tclass, .hop_limit = a->hop_limit};
+        if (u->bare && u->from.role == UDP_CONNECTED) {
+            memcpy(in->sgid, u->from.peer, 16);
+            in->udp_sport = u->from.peer_port;
+        } else {
+            udp_gid_of(&u->message[u->current].from, in->sgid, &in->udp_sport);
+        }
         memcpy(in->dgid, u->from.local, 16);
         return true;
     }
@@ -129,8 +131,39 @@ static int receive(int fd, struct mmsghdr *got, unsigned batch)
     return 1;
 }
 
+static int offload(const struct udp_rx *r, int on)
+{
+    return setsockopt(r->fd, SOL_UDP, UDP_GRO, &on, sizeof(on));
+}
+
+/* The queue has just been found empty. */
+static void go_bare(struct udp_rx *r)
+{
+    char byte;
+    bool never = offload(r, 0) != 0, done = false;
+    if (!never)
+        done = recv(r->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+    if (!done && !never)
+        (void)offload(r, 1); /* it was on before */
+    udp_lone_begin(&r->lone, done, never);
+}
+
+/* What udp_lone.h makes of the messages in hand. */
+static void note(struct udp_backend *u, struct udp_rx *r, unsigned n)
+{
+    struct udp_said s = {.bytes = u->buffer, .length = u->got[0].msg_len, .told = !u->bare};
+    if (!u->bare) {
+        struct udp_arrival a = read_control(&u->got[0].msg_hdr);
+        s.run = n > 1 || (a.segment && a.segment < s.length);
+        s.tclass = a.tclass;
+        s.hop_limit = a.hop_limit;
+    }
+    if (udp_lone_found(&r->lone, &s))
+        (void)offload(r, 1);
+}
+
 /* The kernel writes lengths into the headers that it used; the others are as they were. */
-static bool fetch(struct udp_backend *u, struct udp_rx *r)
+static int fetch_told(struct udp_backend *u, struct udp_rx *r)
 {
     for (unsigned i = 0; i < u->used; i++) {
         u->iov[i] = (struct iovec){u->buffer + (size_t)i * UDP_BUFFER, UDP_BUFFER};
@@ -144,9 +177,38 @@ static bool fetch(struct udp_backend *u, struct udp_rx *r)
     int n = receive(r->fd, u->got, r->batch);
     u->used = n > 0 ? (unsigned)n : 1; /* the first may have been touched before an error */
     adapt(r, n, n > 0 ? u->got[0].msg_len : 0);
-    if (n <= 0)
+    return n;
+}
+
+/* One message, in the shortest way there is. Who sends to a connected socket is known. */
+static int fetch_bare(struct udp_backend *u, struct udp_rx *r)
+{
+    struct sockaddr_storage *from = &u->message[0].from;
+    socklen_t size = sizeof(*from);
+    ssize_t length;
+    if (r->role == UDP_CONNECTED)
+        length = recv(r->fd, u->buffer, UDP_BUFFER, MSG_DONTWAIT);
+    else
+        length = recvfrom(r->fd, u->buffer, UDP_BUFFER, MSG_DONTWAIT, (struct sockaddr *)from, &size);
+    if (length < 0)
+        return -1;
+    u->got[0].msg_len = (unsigned)length;
+    u->got[0].msg_hdr.msg_flags = 0;
+    return 1;
+}
+
+static bool fetch(struct udp_backend *u, struct udp_rx *r)
+{
+    u->bare = udp_lone_may_be_bare(&r->lone);
+    int n = u->bare ? fetch_bare(u, r) : fetch_told(u, r);
+    if (n <= 0) {
+        if (udp_lone_nothing(&r->lone))
+            go_bare(r);
         return false;
+    }
     r->heat = HOT_POLLS;
+    if (r->role != UDP_PASSED)
+        note(u, r, (unsigned)n);
     u->from = *r;
     u->messages = (unsigned)n;
     u->current = 0;
