@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "softnic/wire/opcode.h"
 
+#include <stdbool.h>
+
 enum {
     FIRST = SN_BURST_FIRST,
     MIDDLE = 0,
@@ -50,20 +52,36 @@ const struct sn_roce_opcode sn_opcode_table[256] = {
     [SN_ROCE_MASKED_FA] = ROW(RC, ATOMIC_MASKED_FA, ONLY, SN_HAS_MASKED, NONE),
 };
 
+static bool says(unsigned opcode, unsigned service, unsigned kind, unsigned flags)
+{
+    const struct sn_roce_opcode *o = &sn_opcode_table[opcode];
+    return o->present && o->kind == kind && o->flags == flags && o->service == service;
+}
+
 static int find_in(unsigned from, unsigned to, unsigned service, unsigned kind, unsigned flags)
 {
-    for (unsigned i = from; i < to; i++) {
-        const struct sn_roce_opcode *o = &sn_opcode_table[i];
-        if (o->present && o->kind == kind && o->flags == flags && o->service == service)
+    for (unsigned i = from; i < to; i++)
+        if (says(i, service, kind, flags))
             return (int)i;
-    }
     return -1;
+}
+
+/* What most packets are. A guess, which the table confirms or not. */
+static unsigned usual(unsigned kind, unsigned flags)
+{
+    static const uint8_t send[] = {SN_ROCE_SEND_MIDDLE, SN_ROCE_SEND_FIRST, SN_ROCE_SEND_LAST, SN_ROCE_SEND_ONLY},
+                         write[] = {SN_ROCE_WRITE_MIDDLE, SN_ROCE_WRITE_FIRST, SN_ROCE_WRITE_LAST, SN_ROCE_WRITE_ONLY};
+
+    return kind == SN_KIND_WRITE ? write[flags & ONLY] : kind == SN_KIND_ACK ? SN_ROCE_ACKNOWLEDGE : send[flags & ONLY];
 }
 
 int sn_opcode_find(const struct sn_burst *packet)
 {
-    unsigned base = (unsigned)packet->service << 5, flags = packet->flags & SN_OPCODE_FLAGS;
+    unsigned base = (unsigned)packet->service << 5, flags = packet->flags & SN_OPCODE_FLAGS, guess;
 
+    guess = base | usual(packet->kind, flags);
+    if (guess < 256 && says(guess, packet->service, packet->kind, flags))
+        return (int)guess;
     switch (packet->kind) {
     case SN_KIND_CNP: /* of whatever service the congested queue has */
         return SN_ROCE_CNP;

@@ -19,6 +19,7 @@
 #include "softnic/wire/packet_internal.h"
 
 enum { QUIET_POLLS = 512, QUIET_EVERY = 8 }; /* a wire that nobody uses is looked at in each eighth turn */
+enum { CLOCK_EVERY = 8 }; /* turns in which an acknowledgement waits */
 enum { RECEIVE_BATCH = 64, OVERHEAD = 160 /* headers, pad and CRC of a frame, at most */ };
 #define BURST_BYTES 65536u   /* most payload of a burst: what one run of frames holds, about */
 #define STUCK_NS 100000000ull /* a kernel or peer that takes nothing for so long is a cut cable */
@@ -463,7 +464,9 @@ static void flush_wire(struct sn_wire *wire)
         w->ack_news = false;
         w->acks_waited = true;
     }
-    if (w->patience > 1 && sn_port_now(w->port) >= w->patience_end)
+    /* Who waits makes many turns, and the clock is dear. */
+    if (w->patience > 1 && (w->port->now_valid || w->patience % CLOCK_EVERY == 0) &&
+        sn_port_now(w->port) >= w->patience_end)
         w->patience = 1; /* in vain */
     if (w->patience > 1 && w->acks == 1 && w->out_first == w->out_count) {
         w->patience--;
