@@ -116,6 +116,6 @@ void sn_own_threads_after_fork_child(void)
 {
     atomic_store_explicit(&sn_own_threads_halt, false, memory_order_relaxed);
     working = 0;
-    pthread_cond_init(&changed, NULL);
-    pthread_mutex_init(&lock, NULL);
+    pthread_cond_init(&changed, NULL); /* whoever waited is not here */
+    pthread_mutex_unlock(&lock);
 }
