@@ -76,6 +76,10 @@ GDAKI_FN void gdaki_wqe_ctrl(struct gdaki_wqe_image *w, uint32_t qpn_ds_be, uint
                              uint32_t opcode, uint32_t flags, uint32_t imm_be)
 {
     w->segs = 0;
+#if !defined(__CUDA_ARCH__)
+    for (uint32_t i = 2; i < 2 * GDAKI_WQE_MAX_SEGS; i++)
+        w->word[i] = 0; /* GCC would say that what is not stored is not initialized */
+#endif
     gdaki_wqe_seg(w, gdaki_pair(gdaki_bswap32(opmod | ((uint32_t)index << 8) | (opcode & 0xff)), qpn_ds_be),
                   gdaki_pair((flags & 0xff) << 24, imm_be));
 }
@@ -211,6 +215,13 @@ GDAKI_FN void gdaki_wqe_dump(struct gdaki_wqe_image *w, const struct doca_gpu_de
     gdaki_wqe_data(w, laddr, lkey_be, bytes);
 }
 
+/* GCC keeps the loop below otherwise, hence the image in memory, and reads as 16 bytes what it has just written as twice 8. */
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__NVCC__)
+#define GDAKI_UNROLL _Pragma("GCC unroll 4")
+#else
+#define GDAKI_UNROLL
+#endif
+
 /* Stores segments `from`.. of an image; segment i goes to block + 16 (i - from). */
 GDAKI_FN void gdaki_wqe_store_from(struct doca_gpu_dev_verbs_wqe *block, const struct gdaki_wqe_image *w, uint32_t from)
 {
@@ -221,6 +232,7 @@ GDAKI_FN void gdaki_wqe_store_from(struct doca_gpu_dev_verbs_wqe *block, const s
 
 GDAKI_FN void gdaki_wqe_store(struct doca_gpu_dev_verbs_wqe *block, const struct gdaki_wqe_image *w)
 {
+    GDAKI_UNROLL
     for (uint32_t i = 0; i < 4; i++)
         if (i < w->segs)
             gdaki_store_seg((uint8_t *)block + 16 * i, w->word[2 * i], w->word[2 * i + 1]);
