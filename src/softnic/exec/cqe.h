@@ -57,6 +57,20 @@ SN_FN void sn_cqe_build(const struct sn_cqe_info *in, uint8_t owner, struct sn_c
     out->op_own = (uint8_t)((in->cqe_opcode << 4) | (in->solicited ? SN_CQE_SOLICITED : 0) | owner);
 }
 
+/*
+ * The same for the most frequent one, word by word: of a send WQE that went well and brought no bytes back. Filling in a
+ * sn_cqe_info, most of it zero, takes longer than all of this.
+ */
+SN_FN void sn_cqe_build_sent(uint8_t wqe_opcode, uint16_t wqe_counter, uint32_t qpn, uint32_t user_index, uint64_t timestamp,
+                             uint8_t owner, sn_word out[8])
+{
+    out[0] = out[1] = out[2] = out[3] = out[5] = 0;
+    out[4] = sn_swap32(user_index);
+    out[6] = sn_swap64(timestamp);
+    out[7] = sn_swap32((uint32_t)wqe_opcode << 24 | (qpn & 0xffffffu)) | (uint64_t)sn_swap16(wqe_counter) << 32 |
+             (uint64_t)(SN_CQE_REQ << 4 | owner) << 56;
+}
+
 /* WAIT for index L is over when more than L CQEs have been written, around 2^32. */
 SN_FN int sn_wait_is_over(uint32_t cqes_written, uint32_t index)
 {

@@ -151,7 +151,7 @@ static bool push(struct sn_cq *cq, const struct sn_cqe_info *info)
     }
     if (cq->gpu)
         return push_to_gpu(cq, &cqe);
-    sn_cq_write(cq, &cqe);
+    sn_cq_write(cq, (const sn_word *)(const void *)&cqe);
     return true;
 }
 

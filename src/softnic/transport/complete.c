@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "softnic/engine.h"
+#include "softnic/queue/cq.h"
 #include "softnic/transport/failed.h"
 
 enum { FLUSH_BUDGET = 256 };
@@ -51,6 +52,12 @@ void sn_qp_send_error(struct sn_qp *qp)
 
 static bool send_cqe(struct sn_qp *qp, const struct sn_wqe *w, uint8_t syndrome, uint8_t vendor)
 {
+    bool brings = w->op == SN_OP_READ || w->op == SN_OP_ATOMIC;
+
+    if (syndrome == 0 && !brings && qp->port->faults == NULL && sn_cq_takes(qp->send_cq)) {
+        sn_cq_write_sent(qp, w->opcode, w->index);
+        return true;
+    }
     struct sn_cqe_info info = {.cqe_opcode = syndrome == 0 ? SN_CQE_REQ : SN_CQE_REQ_ERR,
                                .wqe_opcode = w->opcode,
                                .syndrome = syndrome,
@@ -58,7 +65,7 @@ static bool send_cqe(struct sn_qp *qp, const struct sn_wqe *w, uint8_t syndrome,
                                .wqe_counter = w->index,
                                .qpn = qp->qpn,
                                .user_index = qp->attr.user_index,
-                               .byte_count = w->op == SN_OP_READ || w->op == SN_OP_ATOMIC ? w->length : 0,
+                               .byte_count = brings ? w->length : 0,
                                .timestamp = qp->port->now_ns};
 
     if (syndrome == SN_SYND_FLUSH)

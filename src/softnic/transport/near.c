@@ -57,13 +57,6 @@ static bool is_idle(const struct sn_qp *qp)
            !qp->sq.gpu_ring;
 }
 
-/* Is there nothing to decide about a CQE but where it goes? A full ring is looked at again by queue/cq.c. */
-static bool takes_cqe(const struct sn_cq *cq)
-{
-    return !cq->failed && !cq->gpu && !cq->attr.timestamps &&
-           (cq->overrun_ignore || cq->assigned - cq->consumer <= cq->mask);
-}
-
 /* ---- all of it at once ------------------------------------------------------------------------------------------- */
 
 static bool place(struct sn_qp *qp, const struct sn_plain *w)
@@ -110,21 +103,6 @@ static void acknowledged(struct sn_qp *qp, uint32_t packets)
     sn_rc_progress(qp, tx->psn);
 }
 
-static void complete(struct sn_qp *qp, uint16_t index)
-{
-    struct sn_cq *cq = qp->send_cq;
-    const struct sn_cqe_info info = {.cqe_opcode = SN_CQE_REQ,
-                                     .wqe_opcode = SN_OPCODE_RDMA_WRITE,
-                                     .wqe_counter = index,
-                                     .qpn = qp->qpn,
-                                     .user_index = qp->attr.user_index,
-                                     .timestamp = qp->port->now_ns};
-    struct sn_cqe64 cqe;
-
-    sn_cqe_build(&info, sn_cqe_owner(cq->assigned, cq->log_size), &cqe);
-    sn_cq_write(cq, &cqe);
-}
-
 bool sn_near_write(struct sn_qp *qp, uint32_t *bytes)
 {
     struct sn_qp *other = near_of(qp);
@@ -132,7 +110,7 @@ bool sn_near_write(struct sn_qp *qp, uint32_t *bytes)
     uint64_t raw[SN_WQE_BB / 8];
 
     if (other == NULL || sn_port_is_watched(qp->port) || !is_idle(qp) || !sn_plain_expects(other, qp->tx.psn) || other->rx.ack_due ||
-        !takes_cqe(qp->send_cq) || !sn_sq_look(qp))
+        !sn_cq_takes(qp->send_cq) || !sn_sq_look(qp))
         return false;
     sn_fetch(raw, qp->sq.ring + (qp->sq.fetched & (qp->sq.blocks - 1)) * SN_WQE_BB, SN_WQE_BB);
     if (!sn_plain_read(qp, (const uint8_t *)raw, &w) || (w.length != 0 && !place(other, &w)))
@@ -145,6 +123,6 @@ bool sn_near_write(struct sn_qp *qp, uint32_t *bytes)
     uint16_t index = qp->sq.fetched;
     sn_sq_advance(qp, 1);
     if (w.ce >= SN_CE_ALWAYS)
-        complete(qp, index);
+        sn_cq_write_sent(qp, SN_OPCODE_RDMA_WRITE, index);
     return true;
 }
