@@ -20,6 +20,9 @@
 extern "C" {
 #endif
 
+/* Of a call the constants of size and order are left, of the function a few instructions. */
+#define GDAKI_CPU_FN static inline __attribute__((always_inline))
+
 enum gdaki_cpu_scope { GDAKI_CPU_SCOPE_SYS = 0, GDAKI_CPU_SCOPE_GPU = 1, GDAKI_CPU_SCOPE_CTA = 2, GDAKI_CPU_SCOPE_THREAD = 3 };
 enum gdaki_cpu_order { GDAKI_CPU_RELAXED = 0, GDAKI_CPU_ACQUIRE = 1, GDAKI_CPU_RELEASE = 2, GDAKI_CPU_ACQ_REL = 3, GDAKI_CPU_SEQ_CST = 4 };
 enum gdaki_cpu_atomic_op {
@@ -76,7 +79,7 @@ void gdaki_cpu_fence_slow(enum gdaki_cpu_order order, enum gdaki_cpu_scope scope
 #define GDAKI_CPU_TSAN 0 /* 1: ordering goes to the library, which tells ThreadSanitizer what a fence orders */
 #endif
 
-static inline uint64_t gdaki_cpu_plain_load(const void *ptr, unsigned size, enum gdaki_cpu_order order)
+GDAKI_CPU_FN uint64_t gdaki_cpu_plain_load(const void *ptr, unsigned size, enum gdaki_cpu_order order)
 {
 #define GDAKI_CPU_LOAD(type) \
     (order == GDAKI_CPU_RELAXED ? __atomic_load_n((const type *)ptr, __ATOMIC_RELAXED) \
@@ -95,7 +98,7 @@ static inline uint64_t gdaki_cpu_plain_load(const void *ptr, unsigned size, enum
 #undef GDAKI_CPU_LOAD
 }
 
-static inline void gdaki_cpu_plain_store(void *ptr, uint64_t value, unsigned size, enum gdaki_cpu_order order)
+GDAKI_CPU_FN void gdaki_cpu_plain_store(void *ptr, uint64_t value, unsigned size, enum gdaki_cpu_order order)
 {
 #define GDAKI_CPU_STORE(type) \
     (order == GDAKI_CPU_RELAXED ? __atomic_store_n((type *)ptr, (type)value, __ATOMIC_RELAXED) \
@@ -187,7 +190,7 @@ static inline uint64_t gdaki_cpu_plain_atomic(enum gdaki_cpu_atomic_op op, void 
 #undef GDAKI_CPU_RMW
 
 /* True while the next polled access may stay inline. */
-static inline bool gdaki_cpu_inline(void)
+GDAKI_CPU_FN bool gdaki_cpu_inline(void)
 {
     return __builtin_expect(--gdaki_cpu_tls.budget > 0, 1) && !GDAKI_CPU_TSAN;
 }
@@ -195,14 +198,14 @@ static inline bool gdaki_cpu_inline(void)
 /* ---- Memory ---- */
 
 /* size 1, 2, 4 or 8 bytes, naturally aligned. Values are zero-extended. */
-static inline uint64_t gdaki_cpu_load(const void *ptr, unsigned size, enum gdaki_cpu_order order, enum gdaki_cpu_scope scope)
+GDAKI_CPU_FN uint64_t gdaki_cpu_load(const void *ptr, unsigned size, enum gdaki_cpu_order order, enum gdaki_cpu_scope scope)
 {
     if (gdaki_cpu_inline())
         return gdaki_cpu_plain_load(ptr, size, order);
     return gdaki_cpu_load_slow(ptr, size, order, scope);
 }
 
-static inline void gdaki_cpu_store(void *ptr, uint64_t value, unsigned size, enum gdaki_cpu_order order,
+GDAKI_CPU_FN void gdaki_cpu_store(void *ptr, uint64_t value, unsigned size, enum gdaki_cpu_order order,
                                    enum gdaki_cpu_scope scope)
 {
     if (__builtin_expect(!gdaki_cpu_tls.buffered, 1) && !GDAKI_CPU_TSAN)
@@ -242,7 +245,7 @@ static inline uint64_t gdaki_cpu_atomic(enum gdaki_cpu_atomic_op op, void *ptr, 
     return gdaki_cpu_atomic_slow(op, ptr, size, a, b, order, scope);
 }
 
-static inline void gdaki_cpu_fence(enum gdaki_cpu_order order, enum gdaki_cpu_scope scope)
+GDAKI_CPU_FN void gdaki_cpu_fence(enum gdaki_cpu_order order, enum gdaki_cpu_scope scope)
 {
 #if GDAKI_CPU_TSAN
     gdaki_cpu_fence_slow(order, scope);

@@ -204,11 +204,10 @@ extern struct ex_pool {
     struct ex_worker *workers;
 } ex_pool;
 
-/* Nobody of the worker can do more than look again: the NIC has a turn, or other processes have. arg: the worker. */
-void ex_idle_turn(void *arg);
-
 /* ---- hooks.c ---- */
 int ex_idle_hook(void);
+/* Nobody of the worker can do more than look again: the NIC has a turn, or other processes have. arg: the worker. */
+void ex_idle_turn(void *arg);
 
 /* ---- report.c ---- */
 void ex_report_deadlock(struct ex_block *block);

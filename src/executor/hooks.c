@@ -2,12 +2,15 @@
 /* Hooks of the NIC, doorbell stores, sleeping, and the ways a kernel ends early. */
 #include "executor/exec.h"
 
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "executor/env.h"
 #include "executor/store_buffer.h"
+
+#define SPIN_TURNS 200u /* turns without any work before the processor is offered to others */
 
 struct hook {
     void *fn; /* published last */
@@ -38,6 +41,18 @@ int ex_idle_hook(void)
     int (*fn)(void *) = (int (*)(void *))(uintptr_t)__atomic_load_n(&idle.fn, __ATOMIC_ACQUIRE);
 
     return fn ? fn(__atomic_load_n(&idle.arg, __ATOMIC_RELAXED)) : 0;
+}
+
+void ex_idle_turn(void *arg)
+{
+    struct ex_worker *worker = arg;
+
+    if (ex_idle_hook() > 0) {
+        worker->idle_turns = 0;
+    } else if (++worker->idle_turns >= SPIN_TURNS) {
+        worker->idle_turns = SPIN_TURNS - SPIN_TURNS / 8;
+        sched_yield();
+    }
 }
 
 void gdaki_cpu_store_mmio(void *ptr, uint64_t value)

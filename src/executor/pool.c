@@ -18,7 +18,6 @@
 #define PATIENT_PASSES 2000u /* before a busy worker takes a block that a sleeping one was woken for */
 #define ASKED_MAX 250u    /* the monitor's turns after which a worker takes a further block, should the first wait for it */
 #define ASKED_AGAIN 50u   /* and then another one */
-#define SPIN_TURNS 200u      /* turns without any work before the processor is offered to others */
 
 struct ex_pool ex_pool = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -194,18 +193,6 @@ static bool take_another(struct ex_worker *worker)
         return false;
     admit(worker, launch, number);
     return true;
-}
-
-void ex_idle_turn(void *arg)
-{
-    struct ex_worker *worker = arg;
-
-    if (ex_idle_hook() > 0) {
-        worker->idle_turns = 0;
-    } else if (++worker->idle_turns >= SPIN_TURNS) {
-        worker->idle_turns = SPIN_TURNS - SPIN_TURNS / 8;
-        sched_yield();
-    }
 }
 
 /* Every runnable thread of every resident block has given way once. */

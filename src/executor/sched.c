@@ -185,24 +185,40 @@ void ex_park(struct ex_thread *thread)
         switch_threads(thread, shuffle(block, block->ring));
 }
 
-/* A lone block's pass ends with what the worker would do, without going there. False: the worker must decide. */
-static bool idle_turn_here(struct ex_worker *worker, struct ex_block *block)
+/* Is there nobody else for whom this worker could do anything? Then a pass may end without going to the worker's own loop. */
+static bool is_lone(const struct ex_worker *worker)
+{
+    return EX_CALL_ON && worker->residents == 1 && !__atomic_load_n(&ex_pool.pending, __ATOMIC_RELAXED);
+}
+
+static void idle_turn_here(struct ex_worker *worker)
 {
 #if EX_CALL_ON
-    if (worker->residents != 1 || __atomic_load_n(&ex_pool.pending, __ATOMIC_RELAXED) || asked(block))
-        return false;
     gdaki_cpu_tls.kernel = false; /* as on the worker's own stack: no preemption inside the hook */
     gdaki_cpu_tls.buffered = false;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     ex_call_on(worker->own.sp, ex_idle_turn, worker);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     gdaki_cpu_tls.kernel = true;
-    return true;
 #else
     (void)worker;
-    (void)block;
-    return false;
 #endif
+}
+
+/* What ex_give_way comes to for the only runnable thread of the only block, when nothing is to be decided by chance. */
+static bool gave_way_alone(struct ex_thread *thread)
+{
+    struct ex_block *block = thread->block;
+    struct ex_worker *worker = block->worker;
+
+    if (thread->next != thread || thread->buffer || thread->warp->gathering || ex_env_values.seed || !is_lone(worker) ||
+        __atomic_load_n(&worker->give_way, __ATOMIC_RELAXED))
+        return false;
+    count_progress(worker);
+    block->given_way = 0;
+    idle_turn_here(worker);
+    gdaki_cpu_tls.budget = POLLED_ACCESSES;
+    return true;
 }
 
 void ex_give_way(struct ex_thread *thread, unsigned turns)
@@ -211,6 +227,8 @@ void ex_give_way(struct ex_thread *thread, unsigned turns)
     struct ex_worker *worker = block->worker;
     struct ex_thread *next;
 
+    if (gave_way_alone(thread))
+        return;
     count_progress(worker);
     if (thread->buffer)
         ex_buffer_step(thread);
@@ -220,10 +238,12 @@ void ex_give_way(struct ex_thread *thread, unsigned turns)
     if (++block->given_way >= block->runnable) {
         block->given_way = 0;
         block->ring = next;
-        if (idle_turn_here(worker, block))
+        if (is_lone(worker) && !asked(block)) {
+            idle_turn_here(worker);
             switch_threads(thread, next);
-        else
+        } else {
             to_worker(thread, thread->stack, EX_PASS, false);
+        }
     } else if (asked(block)) {
         block->ring = next;
         to_worker(thread, thread->stack, EX_ASKED, false);
