@@ -396,11 +396,12 @@ struct sn_port {
     bool wire_put_off;  /* the last turn did not look at the wire */
     bool thread_looks;  /* the turn is a look of the sleeping thread */
     bool sweep_idled;   /* the sweep had slices of idle turns among them */
+    uint8_t sweep_put_off; /* turns that have left out the cold registers */
     uint32_t active_count;
     struct sn_qp *active_first, *active_last;
     struct sn_qp *ack_first;
     struct sn_wire *wire;
-    uint64_t effort;    /* ns that the last turn took, guessed */
+    uint64_t effort;    /* ns since the last look at cold registers, guessed */
     struct sn_nic *nics;
     uint32_t topology; /* routes are looked up again when it moves: with NICs, the wire, and every QP's connection */
     uint32_t reg_lines; /* cache lines of registers that a sweep looks at, of all NICs */

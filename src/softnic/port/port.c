@@ -28,6 +28,8 @@ enum {
 #define SWEEP_EFFORT_MAX 200000u
 #define SWEEP_EFFORT_MIN 2000u
 #define SWEEP_FEW        256u     /* lines that stay in the nearest cache: some in each turn */
+#define SWEEP_PUT_OFF    3u       /* turns in a row that leave cold registers alone because a hot one was rung, */
+#define SWEEP_PUT_OFF_NS 1000u    /* while what they did was little */
 #define TURN_NS          20u      /* of a turn as such */
 #define SWEEP_BROKEN_NS  1000000u /* the driver was not running: says nothing about work */
 
@@ -235,11 +237,13 @@ static uint64_t idle_slice(const struct sn_port *port)
  */
 static uint64_t busy_slice(struct sn_port *port)
 {
-    uint64_t lines;
+    uint64_t lines = 0, group = (uint64_t)port->sweep_effort * SN_REG_GROUP;
 
     port->sweep_owed += port->reg_lines * (port->effort + TURN_NS);
-    lines = port->sweep_owed / port->sweep_effort / SN_REG_GROUP * SN_REG_GROUP;
-    port->sweep_owed -= lines * port->sweep_effort;
+    if (port->sweep_owed >= group) { /* seldom, and a division is long */
+        lines = port->sweep_owed / group * SN_REG_GROUP;
+        port->sweep_owed -= lines * port->sweep_effort;
+    }
     return lines == 0 && port->reg_lines <= SWEEP_FEW ? SN_REG_GROUP : lines;
 }
 
@@ -271,6 +275,16 @@ static bool wire_is_due(struct sn_port *port, unsigned rung)
     return !port->wire_put_off;
 }
 
+/* What a hot register has announced leaves before the cold ones are looked at, some turns in a row; the slice then makes up for it. */
+static bool sweep_is_due(struct sn_port *port, unsigned rung)
+{
+    if (rung != 0 && port->sweep_put_off < SWEEP_PUT_OFF && port->effort < SWEEP_PUT_OFF_NS)
+        port->sweep_put_off++;
+    else
+        port->sweep_put_off = 0;
+    return port->sweep_put_off == 0;
+}
+
 static unsigned turn(struct sn_port *port)
 {
     unsigned work = 0, rung;
@@ -286,9 +300,12 @@ static unsigned turn(struct sn_port *port)
     }
     if (port->xfers != NULL)
         work += sn_xfer_poll(port);
-    if (port->hot_count != port->uar_count) /* else all have been looked at */
+    if (port->hot_count == port->uar_count) { /* all have been looked at */
+        port->effort = 0;
+    } else if (sweep_is_due(port, rung)) {
         rung += sweep(port, port->thread_looks || (rung == 0 && port->effort == 0));
-    port->effort = 0;
+        port->effort = 0;
+    }
     if (port->active_count != 0 || port->inproc.tail != 0 || port->ack_first != NULL)
         work += run_active(port);
     if (port->unarmed != NULL && (work + rung == 0 || (port->turn & 15) == 0))
