@@ -19,8 +19,8 @@ SANITIZE_ubsan = undefined
 SANITIZE_tsan = thread
 # What lives by threads, small enough to be built and run under ThreadSanitizer with every change.
 THREADED = verbs_thread_test verbs_event_test verbs_event_async_test verbs_object_test verbs_ext_window_test verbs_process_test \
-    softnic_thread_test softnic_shm_test softnic_far_test softnic_event_test test_shm_ring test_shm_process test_shm_hostile \
-    wires_thread_test wires_share_test rdmacm_test dropin_dv
+    softnic_thread_test softnic_lock_test softnic_shm_test softnic_far_test softnic_event_test test_shm_ring test_shm_process \
+    test_shm_hostile wires_thread_test wires_share_test rdmacm_test dropin_dv
 
 .DEFAULT_GOAL := all
 .PHONY: fuzz all help deps demo test compat bench bench-scale bench-alternatives $(SANITIZERS) tsan-threads aarch64 install lint format clean distclean newcomer

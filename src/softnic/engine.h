@@ -23,6 +23,7 @@
 #include "softnic/exec/wqe.h"
 #include "softnic/memory/xfer.h"
 #include "softnic/nic.h"
+#include "softnic/port/lock.h"
 #include "softnic/transport/wheel.h"
 #include "softnic/wire/burst.h"
 #include "softnic/wire/inproc.h"
@@ -387,8 +388,7 @@ struct sn_pd {
 
 struct sn_port {
     /* Looked at in each turn: four cache lines, up to the first of `hot`. */
-    pthread_mutex_t mutex;
-    atomic_uint waiters; /* callers of sn_port_lock: drivers step aside */
+    struct sn_lock *lock;
     struct sn_port_config config;
     uint64_t turn;
     uint64_t now_ns;    /* sampled at most once a turn */
@@ -420,6 +420,7 @@ struct sn_port {
     unsigned hot_count;
     struct sn_uar_object *hot[SN_HOT_UARS];
     /* Seldom. */
+    struct sn_lock own_lock; /* unless the configuration brings one */
     struct sn_nic *sweep_nic;
     uint64_t sweep_begun; /* ns; 0: not known */
     uint32_t sweep_effort; /* guessed ns in which all are seen; follows the clock */

@@ -47,6 +47,7 @@ struct sn_port_config {
     bool no_thread; /* never start a thread: somebody calls sn_port_run (tests, simulation) */
     uint32_t burst_bytes; /* most payload of one burst; 0: 256 KiB. Simulations ask for one path MTU, to lose single packets */
     const struct gdaki_gpu_ops *gpu; /* copy engine; NULL: gdaki_gpu_current() when GPU memory first turns up */
+    struct sn_lock *lock; /* the port's, for who must take it before knowing whether there is a port; NULL: its own */
 };
 
 int sn_port_create(const struct sn_port_config *config, struct sn_port **out);
@@ -59,6 +60,7 @@ void sn_port_unlock(struct sn_port *port);
  * Returns the amount of work done (0: nothing to do), or -EBUSY when somebody else is driving. Call without the lock.
  */
 int sn_port_run(struct sn_port *port);
+int sn_port_run_locked(struct sn_port *port); /* the same with the lock held */
 
 /* Wakes the port's thread if it sleeps; one relaxed load when it does not. Any thread, no lock. */
 void sn_port_wake(struct sn_port *port);

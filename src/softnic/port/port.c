@@ -48,12 +48,11 @@ int sn_port_create(const struct sn_port_config *config, struct sn_port **out)
     port->burst_most = port->config.burst_bytes != 0 ? port->config.burst_bytes : SN_BURST_BYTES;
     port->burst_bytes = port->burst_most;
     port->sweep_effort = SWEEP_EFFORT;
-    pthread_mutex_init(&port->mutex, NULL);
+    port->lock = port->config.lock != NULL ? port->config.lock : &port->own_lock;
     if (!port->config.no_thread) {
         ret = sn_thread_start(port);
         if (ret != 0) {
             sn_inproc_destroy(&port->inproc);
-            pthread_mutex_destroy(&port->mutex);
             free(port);
             return sn_fail(ret, what, NULL, 0, "cannot start the port's thread", 0);
         }
@@ -69,20 +68,17 @@ void sn_port_destroy(struct sn_port *port)
     sn_thread_stop(port);
     sn_faults_destroy(port->faults);
     sn_inproc_destroy(&port->inproc);
-    pthread_mutex_destroy(&port->mutex);
     free(port);
 }
 
 void sn_port_lock(struct sn_port *port)
 {
-    atomic_fetch_add_explicit(&port->waiters, 1, memory_order_relaxed);
-    pthread_mutex_lock(&port->mutex);
-    atomic_fetch_sub_explicit(&port->waiters, 1, memory_order_relaxed);
+    sn_lock_take(port->lock);
 }
 
 void sn_port_unlock(struct sn_port *port)
 {
-    pthread_mutex_unlock(&port->mutex);
+    sn_lock_release(port->lock);
 }
 
 uint64_t sn_port_now(struct sn_port *port)
@@ -323,19 +319,26 @@ unsigned sn_port_turn_locked(struct sn_port *port)
     return turn(port);
 }
 
-int sn_port_run(struct sn_port *port)
+int sn_port_run_locked(struct sn_port *port)
 {
-    int work;
+    int work = (int)turn(port);
 
-    if (atomic_load_explicit(&port->waiters, memory_order_relaxed) != 0 || pthread_mutex_trylock(&port->mutex) != 0)
-        return -EBUSY;
-    work = (int)turn(port);
     /* Tells the thread that somebody drives. The lock makes one writer of it, so no locked instruction is needed. */
     atomic_store_explicit(&port->foreign_turns, atomic_load_explicit(&port->foreign_turns, memory_order_relaxed) + 1,
                           memory_order_relaxed);
     unsigned unattended = atomic_load_explicit(&port->unattended, memory_order_relaxed);
     if (unattended != 0)
         atomic_store_explicit(&port->unattended, unattended - 1, memory_order_relaxed);
-    pthread_mutex_unlock(&port->mutex);
+    return work;
+}
+
+int sn_port_run(struct sn_port *port)
+{
+    int work;
+
+    if (!sn_lock_try_to_drive(port->lock))
+        return -EBUSY;
+    work = sn_port_run_locked(port);
+    sn_lock_release(port->lock);
     return work;
 }

@@ -73,10 +73,10 @@ static int drive(struct sn_port *port)
 {
     int work;
 
-    if (atomic_load_explicit(&port->waiters, memory_order_relaxed) != 0 || pthread_mutex_trylock(&port->mutex) != 0)
+    if (!sn_lock_try_to_drive(port->lock))
         return -1;
     work = (int)sn_port_turn_locked(port);
-    pthread_mutex_unlock(&port->mutex);
+    sn_lock_release(port->lock);
     return work;
 }
 
@@ -157,7 +157,7 @@ static bool look(struct sn_port *port, bool first, uint64_t *ns, bool *told)
 {
     bool idle;
 
-    if (pthread_mutex_trylock(&port->mutex) != 0)
+    if (!sn_lock_try(port->lock))
         return false;
     port->thread_looks = true;
     idle = may_sleep(port, first, ns);
@@ -167,7 +167,7 @@ static bool look(struct sn_port *port, bool first, uint64_t *ns, bool *told)
         *told = true;
         idle = !port->wire->ops->pending(port->wire);
     }
-    pthread_mutex_unlock(&port->mutex);
+    sn_lock_release(port->lock);
     return idle;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Devices, the port that drives them, and what a fork does to both. */
+#include "softnic/port/lock.h"
 #include "softnic/port/own_thread.h"
 #include "softnic/port/thread.h"
 #include "softnic/verbs/device.h"
@@ -32,11 +33,16 @@ static struct sv_context *open_contexts;
 static atomic_uint generation;
 
 /*
- * The port, as softnic_drive and softnic_wake see it without a lock. `inside` counts callers that are in it; the port
+ * Who drives takes the port's lock first and looks then whether there is a port: so the lock is none of the port's. What needs
+ * more than that has the lock too, while there is a port.
+ */
+static struct sn_lock port_lock;
+
+/*
+ * The port, as others see it who take no lock. `inside` counts callers that are in it; the port
  * is destroyed only after the pointer is gone and nobody is inside any more. Both sides are sequentially consistent: a
  * caller announces itself before it reads the pointer, the destroyer clears the pointer before it reads the counts.
- * There are several counts, and a thread has one of them, because several threads that wait call softnic_drive all the
- * time.
+ * There are several counts, and a thread has one of them, because several threads may ring doorbells all the time.
  */
 enum { INSIDE_SLOTS = 32 };
 static struct sn_port *_Atomic port;
@@ -65,12 +71,13 @@ static void wait_until_left(void)
 
 int softnic_drive(void)
 {
-    unsigned slot;
     if (!atomic_load_explicit(&port, memory_order_relaxed))
         return 0;
-    struct sn_port *p = port_enter(&slot);
-    int rc = p ? sn_port_run(p) : 0;
-    port_leave(slot);
+    if (!sn_lock_try_to_drive(&port_lock))
+        return -EBUSY;
+    struct sn_port *p = atomic_load_explicit(&port, memory_order_acquire);
+    int rc = p ? sn_port_run_locked(p) : 0;
+    sn_lock_release(&port_lock);
     return rc;
 }
 
@@ -123,6 +130,7 @@ static void after_fork_child(void)
     parents.contexts = open_contexts;
     atomic_fetch_add(&generation, 1);
     atomic_store(&port, NULL);
+    sn_lock_reset(&port_lock); /* a thread of the parent's may have had it */
     for (unsigned i = 0; i < INSIDE_SLOTS; i++)
         atomic_store(&inside[i].count, 0);
     wire = NULL;
@@ -213,7 +221,7 @@ bool sv_device_known(const struct ibv_device *device)
 static int start_port(void)
 {
     struct sn_port *p;
-    int rc = sn_port_create(&(struct sn_port_config){.no_thread = !config.thread}, &p);
+    int rc = sn_port_create(&(struct sn_port_config){.no_thread = !config.thread, .lock = &port_lock}, &p);
     if (rc)
         return -sv_refuse(-rc, "cannot create a port: %s", strerror(-rc));
     rc = sv_faults_start(p);
@@ -248,6 +256,8 @@ static void stop_port(void)
 {
     struct sn_port *p = atomic_exchange(&port, NULL);
     wait_until_left();
+    sn_port_lock(p);   /* whoever drives it has come to an end, */
+    sn_port_unlock(p); /* and nobody will find it any more */
     sv_faults_stop(p);
     if (wire) {
         sn_port_lock(p);

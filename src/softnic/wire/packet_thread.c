@@ -39,10 +39,10 @@ void sn_packet_helper_arm(struct sn_packet_wire *w)
 /* One turn, or -1: somebody else has the lock or wants it. Not a foreign turn: the port's thread need not step back. */
 static int turn(struct sn_port *port)
 {
-    if (atomic_load_explicit(&port->waiters, memory_order_relaxed) != 0 || pthread_mutex_trylock(&port->mutex) != 0)
+    if (!sn_lock_try_to_drive(port->lock))
         return -1;
     int work = (int)sn_port_turn_locked(port);
-    pthread_mutex_unlock(&port->mutex);
+    sn_lock_release(port->lock);
     return work;
 }
 
