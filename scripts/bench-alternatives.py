@@ -9,45 +9,20 @@ where it is large, the virtual CPUs were moved during the run and the ratios say
 """
 import json
 import os
-import re
 import shutil
 import statistics
 import subprocess
 import sys
-import time
+
+sys.dont_write_bytecode = True  # no folder of it beside the scripts
+import bench_pair
+from bench_pair import CLIENT, SERVER, NotMeasured, pair
 
 GDAKI, OUT = sys.argv[1], sys.argv[2]
 ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 5
 FABRIC_PUT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(GDAKI))), "tests/alternatives/fabric_put")
-CPUS = sorted(os.sched_getaffinity(0))
-CLIENT, SERVER = CPUS[0], CPUS[min(1, len(CPUS) - 1)]
 values = {}
 troubles = {}
-
-
-def pinned(cpu, command, env=None, **how):
-    return subprocess.Popen(["taskset", "-c", str(cpu)] + command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                            text=True, env={**os.environ, **(env or {})}, **how)
-
-
-def pair(server, client, env=None, wait=0.4):
-    """Output of the client; the server is ended with it."""
-    first = pinned(SERVER, server, env)
-    time.sleep(wait)
-    second = pinned(CLIENT, client, env)
-    try:
-        text = second.communicate(timeout=60)[0]
-    except subprocess.TimeoutExpired:
-        second.kill()
-        text = second.communicate()[0] + "\nended after 60 s"
-    finally:
-        first.terminate()
-        try:
-            first.communicate(timeout=5)
-        except subprocess.TimeoutExpired:
-            first.kill()
-            first.communicate()
-    return text
 
 
 def note(name, value):
@@ -56,15 +31,11 @@ def note(name, value):
 
 def gdaki(name, what, *options, wire="shm"):
     """One row of `gdaki perf --pair --pin`; `what` takes the figure from it."""
-    path = os.path.join(OUT, "row.json")
-    env = {**os.environ, "GDAKI_GPU": "cpu", "GDAKI_NIC": "softnic", "SOFTNIC_WIRE": wire}
-    run = subprocess.run([GDAKI, "perf", *options, "--pair", "--pin", "--quiet", "--floor", "--json", path],
-                         capture_output=True, text=True, timeout=120, env=env)
-    if run.returncode != 0:
-        troubles[name] = (run.stderr.strip() or run.stdout.strip())[-200:]
+    try:
+        row = bench_pair.gdaki_row(GDAKI, os.path.join(OUT, "row.json"), wire, *options)
+    except NotMeasured as why:
+        troubles[name] = str(why)
         return
-    with open(path) as file:
-        row = json.load(file)["rows"][0]
     note(name, what(row))
     note("round trip", row["floors_before"]["line_round_trip_ns"] / 1e3)
     note("round trip", row["floors_after"]["line_round_trip_ns"] / 1e3)
@@ -73,15 +44,10 @@ def gdaki(name, what, *options, wire="shm"):
 
 
 def ucx(name, test, size, count, tls, what):
-    env = {"UCX_TLS": tls, "UCX_NET_DEVICES": "lo"} if "tcp" in tls else {"UCX_TLS": tls}
-    port = str(13400 + os.getpid() % 100)
-    text = pair(["ucx_perftest", "-p", port], ["ucx_perftest", "127.0.0.1", "-p", port, "-f", "-t", test, "-s", str(size),
-                                               "-n", str(count)], env)
-    rows = [line.split() for line in text.splitlines() if re.match(r"^\s+\d+(\s+[0-9.]+){6,}", line)]
-    if not rows:
-        troubles[name] = text.strip()[-200:]
-        return
-    note(name, what([float(x) for x in rows[-1]]))
+    try:
+        note(name, what(bench_pair.ucx_figures(test, size, count, tls)))
+    except NotMeasured as why:
+        troubles[name] = str(why)
 
 
 def libfabric(name, provider, size, count, what):
@@ -108,13 +74,10 @@ def fabric(name, size, window, what, *options):
 
 
 def sockperf(name):
-    text = pair(["sockperf", "server", "--nonblocked", "-i", "127.0.0.1", "-p", "11199"],
-                ["sockperf", "ping-pong", "--nonblocked", "-i", "127.0.0.1", "-p", "11199", "-m", "16", "-t", "1"])
-    got = re.search(r"percentile 50\.000 =\s+([0-9.]+)", text)
-    if not got:
-        troubles[name] = text.strip()[-200:]
-        return
-    note(name, float(got.group(1)))
+    try:
+        note(name, bench_pair.sockperf_one_way()[50.0])
+    except NotMeasured as why:
+        troubles[name] = str(why)
 
 
 def one_round():
