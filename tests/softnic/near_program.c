@@ -346,7 +346,7 @@ static void damage(struct game *g, struct player *p, struct wr *wr)
         wr->sge[piece].addr += rnd(g, 2) ? AREA : 0 - (uint64_t)AREA;
         break;
     case 5:
-        wr->sge[piece].length = rnd(g, 2) ? AREA + 1 : 1u << rnd(g, 31);
+        wr->sge[piece].length = rnd(g, 2) ? AREA + 1 : rnd(g, 3) ? 1u << rnd(g, 31) : (1u << 30) + 2; /* a message has 2^30 at most */
         wr->sge[piece].length -= rnd(g, 2);
         break;
     case 6:
