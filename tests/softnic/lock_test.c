@@ -99,6 +99,8 @@ static void drivers_step_aside(void **state)
     }
     pthread_join(thread, NULL);
     assert_true(atomic_load(&had_it));
+    atomic_store(&lock.waiters, 1); /* free, and somebody is about to take it */
+    assert_false(sn_lock_try_to_drive(&lock));
     assert_true(sn_lock_try(&lock));
     sn_lock_reset(&lock);
     assert_true(sn_lock_try_to_drive(&lock));
