@@ -107,6 +107,21 @@ static bool copy_payload(struct sim *sim, struct sim_packet *p, const struct sn_
     return true;
 }
 
+static bool is_atomic(const struct sn_burst *b)
+{
+    return b->kind >= SN_KIND_ATOMIC_CS && b->kind <= SN_KIND_ATOMIC_MASKED_FA;
+}
+
+/* What the packet carries, and no field that its kind does not have: those hold what was there before. */
+static void trace_sent(struct sim_host *host, const struct sn_burst *b)
+{
+    bool names = (b->kind == SN_KIND_WRITE && (b->flags & SN_BURST_FIRST)) || b->kind == SN_KIND_READ_REQUEST || is_atomic(b);
+    uint64_t word = is_atomic(b) ? b->swap_add : b->kind == SN_KIND_ATOMIC_ACK ? b->atomic_orig : 0;
+
+    sim_trace(host->sim, (uint64_t)host->number << 32 | b->kind << 8 | b->flags, (uint64_t)b->psn << 32 | b->length);
+    sim_trace(host->sim, (names ? b->va : 0) ^ word, (uint64_t)b->dqpn << 32 | (names ? b->rkey : 0));
+}
+
 static void send_packet(struct sim_host *host, const struct sn_burst *b)
 {
     struct sim *sim = host->sim;
@@ -118,8 +133,7 @@ static void send_packet(struct sim_host *host, const struct sn_burst *b)
     sim->r.packets++;
     sim->r.packet_bytes += p->wire_bytes;
     sim->r.sent[b->kind % SIM_KINDS]++;
-    sim_trace(sim, (uint64_t)host->number << 32 | b->kind << 8 | b->flags, (uint64_t)b->psn << 32 | b->length);
-    sim_trace(sim, b->va ^ b->swap_add ^ b->atomic_orig, (uint64_t)b->dqpn << 32 | b->rkey);
+    trace_sent(host, b);
     if (!sim_host_of_gid(sim, b->dgid, &p->target) || !copy_payload(sim, p, b)) {
         sim_packet_lose(sim, p, SIM_LOST_FORMAT);
         return;
@@ -185,7 +199,6 @@ static void plant(struct sim_host *host, const struct sn_burst *b)
 {
     struct sim *sim = host->sim;
     struct sim_end *end = sim_host_find_end(host, b->dqpn);
-    bool is_atomic = b->kind >= SN_KIND_ATOMIC_CS && b->kind <= SN_KIND_ATOMIC_MASKED_FA;
 
     if (end == NULL || end->conn == NULL)
         return;
@@ -197,7 +210,7 @@ static void plant(struct sim_host *host, const struct sn_burst *b)
         const struct sim_end *source = b->kind == SN_KIND_READ_REQUEST ? end : end->peer;
         source->mem[source->at.tx] ^= 1;
     }
-    if (is_atomic && sim_plant_now(sim, SIM_PLANT_REPEAT))
+    if (is_atomic(b) && sim_plant_now(sim, SIM_PLANT_REPEAT))
         end->mem[end->at.words + 8] += 1;
 }
 
