@@ -19,7 +19,7 @@ static void ask_for_queues(const struct sim_host *host, const struct sim_end *en
     __builtin_prefetch(host->cq_record);
     for (unsigned which = 0; which < 2; which++)
         __builtin_prefetch(host->cq[which] + (size_t)(host->ci[which] & mask) * 64);
-    if (end != NULL)
+    if (end != NULL && host->by_qpn != host->few)
         __builtin_prefetch(&host->by_qpn[end->qpn & host->hash_mask]);
 }
 
@@ -58,7 +58,7 @@ void sim_host_expect(const struct sim_host *host, unsigned step)
 static void ask_for_end(const struct sim_end *end, unsigned step)
 {
     if (step == 0) {
-        sim_ask_for(end, sizeof(*end));
+        sim_ask_for(end, offsetof(struct sim_end, shadow));
         return;
     }
     __builtin_prefetch(sim_end_wr((struct sim_end *)(uintptr_t)end, end->settled));

@@ -98,7 +98,7 @@ static int create_shared(struct sim_host *host)
 static int create_objects(struct sim_host *host)
 {
     struct sim *sim = host->sim;
-    struct sn_port_config port = {.now = read_clock, .now_arg = sim, .no_thread = true, .burst_bytes = 1};
+    struct sn_port_config port = {.now = read_clock, .now_arg = sim, .no_thread = true, .burst_bytes = 1, .bursts = &sim->bursts};
     struct sn_nic_config nic = {.name = "sim0",
                                 .link = SN_LINK_ETHERNET,
                                 .gid_count = 1,
@@ -123,7 +123,7 @@ static int create_objects(struct sim_host *host)
     while (size < 2 * host->max_ends)
         size *= 2;
     host->hash_mask = size - 1;
-    host->by_qpn = calloc(size, sizeof(*host->by_qpn));
+    host->by_qpn = size <= SIM_FEW ? host->few : calloc(size, sizeof(*host->by_qpn));
     host->end = zeroed(host->max_ends * sizeof(*host->end));
     host->cq_record = zeroed(64);
     host->records = zeroed((size_t)host->max_ends * 8);
@@ -217,7 +217,8 @@ void sim_host_destroy(struct sim_host *host)
     free(host->records);
     free(host->shared);
     free(host->shared_seen);
-    free(host->by_qpn);
+    if (host->by_qpn != host->few)
+        free(host->by_qpn);
     free(host->end);
     *host = (struct sim_host){0};
 }
@@ -279,7 +280,7 @@ static struct sim_end *make_end(struct sim_host *host)
     }
     for (i = end->qpn & mask; host->by_qpn[i] != 0;)
         i = (i + 1) & mask;
-    host->by_qpn[i] = ++host->ends;
+    host->by_qpn[i] = (uint16_t)++host->ends;
     sim->r.queue_pairs++;
     return end;
 }

@@ -18,6 +18,7 @@
 #include "sim/sim.h"
 #include "softnic/nic.h"
 #include "softnic/wire/burst.h"
+#include "softnic/wire/inproc.h"
 #include "softnic/wire/wire.h"
 
 struct sim_host;
@@ -39,12 +40,12 @@ struct sim_bytes { /* payload or frame; counted references, never changed while 
 struct sim_packet { /* SIM_PACKET_SIZE bytes */
     struct sim_packet *next;
     struct sim_conn *conn;
-    struct sim_link *link;  /* that it is on */
     struct sim_link *way;   /* that it takes next; NULL: it is on its last, or there is none */
     struct sim_bytes *bytes; /* NULL: no payload, or that: */
     const uint8_t *noise;    /* a payload that is never going to change: no copy is made */
     uint64_t ready;         /* ns: when the stage before has done with it */
     uint32_t source, target; /* hosts */
+    uint32_t host;          /* at the end of the cable that it is on; UINT32_MAX: a switch is there */
     uint32_t wire_bytes;    /* with preamble and gap: what a cable is busy with */
     uint32_t flow;          /* hash that chooses among equal paths */
     uint16_t ip_id;
@@ -116,7 +117,7 @@ void sim_stage_reorder(struct sim_link *link, uint64_t rate, uint64_t by);
 void sim_stage_faults(struct sim_link *link); /* fault.c: what `fault` lines ask of this cable */
 void sim_stage_end(struct sim_link *link);    /* gives the packet to the node at the cable's end, when it is time */
 struct sim_stage *sim_stage_add(struct sim_link *link, void (*in)(struct sim_stage *, struct sim_packet *));
-void sim_packet_arrive(void *packet, uint64_t unused); /* the event */
+void sim_packet_arrive(void *packet, uint64_t sim); /* the event */
 static inline void sim_ask_for(const void *memory, size_t size)
 {
     for (size_t i = 0; memory != NULL && i < size; i += 64)
@@ -152,7 +153,7 @@ struct sim_switch {
 int sim_network_create(struct sim *sim, char *why);
 void sim_network_free(struct sim *sim);
 void sim_link_send(struct sim_link *link, struct sim_packet *p);
-void sim_link_deliver(struct sim_link *link, struct sim_packet *p); /* at the other end */
+void sim_packet_deliver(struct sim *sim, struct sim_packet *p); /* at the cable's end */
 struct sim_link *sim_link_way(const struct sim_link *link, const struct sim_packet *p); /* from there on */
 uint64_t sim_link_backlog(const struct sim_link *link);             /* bytes that wait */
 uint64_t sim_link_drained(const struct sim_link *link, uint64_t bytes); /* ns: when no more than that many will wait */
@@ -201,40 +202,42 @@ struct sim_needs {
     uint32_t write, send, read, read_back;
 };
 
+/* By cache lines: what names it; its memory; what of that is where; how far it has got. */
 struct sim_end {
     struct sim_host *host;
-    struct sim_end *next;    /* free list */
     struct sim_conn *conn;   /* NULL: free */
     struct sim_end *peer;
+    struct sim_end *next;    /* free list */
     uint32_t qpn, number;
+    uint32_t lkey, rkey;
+    uint32_t pi, rq_pi;      /* running indices */
+    uint32_t *record;        /* the host's */
     /* Rings, one block of memory with `wr`; sized for the largest workload. */
     uint8_t *sq, *rq;
-    uint32_t *record;        /* the host's */
-    uint32_t pi, rq_pi;      /* running indices */
+    /* Requests are numbered; each is one basic block. Of those sent unreliably all are kept. */
+    struct sim_wr *wr;
     /* Memory and what ought to be in it. */
     uint8_t *mem;            /* its own, or where nothing may write, the piece of the noise itself */
     const uint8_t *model;    /* `own_model`, or else a piece of the noise, with one change at most: */
     uint8_t *own_model;
     const uint8_t *change;   /* what is at [change_at, change_at + change_size) instead: noise too, or `change_word` */
     uint32_t change_at, change_size;
-    uint64_t change_word;
-    bool mem_is_noise;
     struct sim_layout at;
     struct sim_needs needs;
-    uint32_t lkey, rkey;
-    /* Requests are numbered; each is one basic block. Of those sent unreliably all are kept. */
-    struct sim_wr *wr;
+    bool mem_is_noise;
+    bool failed, fence_next;
+    uint8_t syndrome;
     uint64_t goal, posted, settled; /* [settled, posted) have had no CQE */
     uint64_t drawn;          /* what all before are, and how long, is known */
     uint64_t certain;        /* all before have succeeded; [certain, settled) ended in errors */
     uint64_t met;            /* all before that use a receive have met it */
     uint64_t receives_used;  /* by those posted */
-    uint64_t shadow[SIM_WORDS]; /* the peer's words when all that is posted has been executed */
-    bool failed, fence_next;
-    uint8_t syndrome;
     uint64_t seen;           /* service UC: all before have met a receive, or never will if order is kept */
     uint64_t received, receives_flushed; /* receive WQEs that have had their CQE */
     struct sim_rng rng;
+    uint64_t change_word;
+    /* Of an end that sends atomics. */
+    uint64_t shadow[SIM_WORDS]; /* the peer's words when all that is posted has been executed */
 } __attribute__((aligned(64)));
 
 struct sim_conn { /* a cache line */
@@ -293,6 +296,7 @@ bool sim_unreliable_explains(struct sim_end *end, uint32_t at); /* a byte that s
 
 /* ---- hosts (host.c) --------------------------------------------------------------------------------------------- */
 
+enum { SIM_FEW = 16 };
 struct sim_host {
     struct sn_wire wire; /* first: the wire is the host */
     struct sim *sim;
@@ -307,8 +311,10 @@ struct sim_host {
     uint32_t *cq_record;
     uint32_t ci[2];
     struct sim_end *end, *free_end; /* made when needed */
-    uint32_t *by_qpn, hash_mask; /* index of the end + 1 */
+    uint16_t *by_qpn;    /* index of the end + 1: `few`, or memory of its own */
+    uint32_t hash_mask;
     uint32_t ends, max_ends;
+    uint16_t few[SIM_FEW];
     uint16_t ip_id;
     struct sim_conn *waiting, **waiting_last;
     uint64_t wake_at;    /* ns; UINT64_MAX: no event */
@@ -365,6 +371,7 @@ struct sim {
     struct sim_stage *stage; /* all of them, links in order */
     size_t stage_count;
     struct sim_pool pool;
+    struct sn_inproc bursts; /* of all ports */
     void *blocks[32];    /* by log2 of the size; each begins with a pointer to the next */
     uint8_t *noise; /* SIM_NOISE random bytes; nothing changes them */
     struct sim_result r;

@@ -173,6 +173,11 @@ static bool writes_peer(enum sim_op op)
     return op <= SIM_OP_SEND_IMM || op == SIM_OP_FETCH_ADD || op == SIM_OP_CMP_SWAP;
 }
 
+static bool is_atomic(enum sim_op op)
+{
+    return op == SIM_OP_FETCH_ADD || op == SIM_OP_CMP_SWAP;
+}
+
 static bool has_one(struct sim_end *end, bool (*is)(enum sim_op op))
 {
     for (uint64_t n = 0; n < end->drawn; n++)
@@ -203,7 +208,8 @@ int sim_model_open(struct sim_end *end)
         if (model_of(end) == NULL)
             return -ENOMEM;
     }
-    memcpy(end->peer->shadow, end->mem + end->at.words, sizeof(end->peer->shadow));
+    if (has_one(end->peer, is_atomic))
+        memcpy(end->peer->shadow, end->mem + end->at.words, sizeof(end->peer->shadow));
     return 0;
 }
 

@@ -306,12 +306,11 @@ void sim_link_send(struct sim_link *link, struct sim_packet *p)
     link->first->in(link->first, p);
 }
 
-void sim_link_deliver(struct sim_link *link, struct sim_packet *p)
+/* The cable behind it is not looked at: it is out of the cache by now. */
+void sim_packet_deliver(struct sim *sim, struct sim_packet *p)
 {
-    struct sim *sim = link->sim;
-
-    if (link->to_host)
-        sim_host_receive(&sim->host[link->to], p);
+    if (p->host != UINT32_MAX)
+        sim_host_receive(&sim->host[p->host], p);
     else if (p->way != NULL)
         sim_link_send(p->way, p);
     else

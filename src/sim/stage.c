@@ -189,18 +189,15 @@ void sim_stage_reorder(struct sim_link *link, uint64_t rate, uint64_t by)
 
 void sim_packet_arrive(void *object, uint64_t arg)
 {
-    struct sim_packet *p = object;
-
-    (void)arg;
-    sim_link_deliver(p->link, p);
+    sim_packet_deliver((struct sim *)(uintptr_t)arg, object);
 }
 
 /* The way is chosen now, so that whoever waits for the arrival knows what it will touch. */
 static void end_in(struct sim_stage *s, struct sim_packet *p)
 {
-    p->link = s->link;
+    p->host = s->link->to_host ? s->link->to : UINT32_MAX;
     p->way = sim_link_way(s->link, p);
-    sim_at(s->link->sim, p->ready, sim_packet_arrive, p, 0);
+    sim_at(s->link->sim, p->ready, sim_packet_arrive, p, (uintptr_t)s->link->sim);
 }
 
 void sim_stage_end(struct sim_link *link)

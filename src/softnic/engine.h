@@ -138,17 +138,20 @@ struct sn_regs {
 };
 
 struct sn_uar_object {
+    /* One cache line: what a turn looks at. */
     struct sn_nic *nic;
-    uint32_t index;
-    uint32_t refs;   /* queues on it, and 1 until it is freed */
-    bool freed, hot;
-    bool packed;     /* the plain register shares its line */
-    uint32_t idle_turns; /* since the last doorbell, while hot */
     void *reg[2];    /* by enum sn_reg_kind */
     uint64_t empty;  /* what the plain one holds when nothing is rung; the other one 0 */
-    uint32_t position, block; /* among those of its kind */
     uint64_t *other; /* sn_uar_use_both: what else is rung for its queues; NULL: nothing */
     struct sn_qp *qps;       /* by qp->uar_next */
+    uint32_t idle_turns; /* since the last doorbell, while hot */
+    bool freed, hot;
+    bool packed;     /* the plain register shares its line */
+    uint32_t refs;   /* queues on it, and 1 until it is freed */
+    uint32_t block;  /* among those of its kind */
+    /* Rest. */
+    uint32_t position; /* the same */
+    uint32_t index;
 };
 
 /* ---- completion queues --------------------------------------------------------------------------------------- */
@@ -360,7 +363,12 @@ struct sn_cq *sn_cq_find(const struct sn_nic *nic, uint32_t cqn);
 
 /* ---- device and port ----------------------------------------------------------------------------------------- */
 
+struct sn_pd {
+    uint32_t users;
+};
+
 struct sn_nic {
+    /* What each packet looks at. */
     struct sn_port *port;
     struct sn_nic *next;
     uint64_t random; /* state of the generator of keys and QP numbers */
@@ -369,22 +377,29 @@ struct sn_nic {
     uint32_t recordless_users; /* QPs without a send record */
     struct sn_map qps;       /* by QPN */
     struct sn_map mkeys;     /* by value */
+    /* What keys are made and destroyed with. */
     struct sn_map windows;   /* memory windows, by the upper 24 bits of their keys */
     struct sn_mkey *free_keys; /* `spare_keys` destroyed ones, each with the next as its `addr` */
     uint32_t spare_keys;
     uint32_t key_generation; /* bumped when a key goes */
+    uint32_t first_pdn;      /* 0: none; most NICs have one domain, and it is found here */
+    struct sn_pd first_pd;
+    struct sn_watch *watches; /* of the port */
     uint32_t cursor;    /* cold sweep: the next group */
+    struct sn_nic_config config SN_ALIGNED;
+    struct sn_counters counters;
+    /* Rest. */
     struct sn_regs regs;
     struct sn_table pds, cqs, srqs, uars;
-    struct sn_counters counters;
-    struct sn_nic_config config;
-    struct sn_watch *watches; /* of the port */
     char name[64];
 };
 
-struct sn_pd {
-    uint32_t users;
-};
+static inline struct sn_pd *sn_pd_find(const struct sn_nic *nic, uint32_t pdn)
+{
+    if (pdn != 0 && pdn == nic->first_pdn)
+        return (struct sn_pd *)(uintptr_t)&nic->first_pd;
+    return sn_table_get(&nic->pds, pdn);
+}
 
 struct sn_port {
     /* Looked at in each turn: four cache lines, up to the first of `hot`. */
@@ -400,6 +415,7 @@ struct sn_port {
     uint32_t active_count;
     struct sn_qp *active_first, *active_last;
     struct sn_qp *ack_first;
+    struct sn_inproc *inproc; /* own_inproc, or the configuration's */
     struct sn_wire *wire;
     uint64_t effort;    /* ns since the last look at cold registers, guessed */
     struct sn_nic *nics;
@@ -443,7 +459,7 @@ struct sn_port {
     atomic_uint wire_look_ns; /* the wire's look_ns */
     atomic_uint foreign_turns;
     /* Arrays, of which most ports use the beginning, each behind what says how much of it is in use. */
-    struct sn_inproc inproc;
+    struct sn_inproc own_inproc;
     struct sn_wheel wheel;
 };
 

@@ -27,6 +27,7 @@ extern "C" {
 struct sn_port; /* NICs driven together: one lock, one thread at most */
 struct sn_nic;  /* one device */
 struct sn_wire; /* wire/wire.h */
+struct sn_inproc; /* wire/inproc.h */
 struct gdaki_gpu_ops; /* gpu/gpu.h */
 
 enum sn_link { SN_LINK_ETHERNET = 0, SN_LINK_INFINIBAND = 1 };
@@ -48,6 +49,11 @@ struct sn_port_config {
     uint32_t burst_bytes; /* most payload of one burst; 0: 256 KiB. Simulations ask for one path MTU, to lose single packets */
     const struct gdaki_gpu_ops *gpu; /* copy engine; NULL: gdaki_gpu_current() when GPU memory first turns up */
     struct sn_lock *lock; /* the port's, for who must take it before knowing whether there is a port; NULL: its own */
+    /*
+     * Where bursts are built; empty between turns. NULL: the port's own. Simulations have one for all their ports, whose turns
+     * follow each other in one thread: zeroed, and sn_inproc_destroy after the last port.
+     */
+    struct sn_inproc *bursts;
 };
 
 int sn_port_create(const struct sn_port_config *config, struct sn_port **out);
@@ -73,11 +79,11 @@ void sn_port_unattended(struct sn_port *port);
 struct sn_nic_config {
     const char *name; /* "softnic0", copied */
     enum sn_link link;
-    uint8_t gid[4][16]; /* GID table, index 0.. ; network order */
     uint8_t gid_count;
-    uint8_t mac[6];
-    uint16_t lid;
     uint8_t slot;      /* process slot 1..255: the top 8 bits of every QPN of this process */
+    uint16_t lid;
+    uint8_t gid[4][16]; /* GID table, index 0.. ; network order */
+    uint8_t mac[6];
     uint64_t seed;     /* of keys and QP numbers; 0: from getrandom */
     uint32_t max_uars; /* 0: 4096 */
 };

@@ -54,7 +54,7 @@ static uint32_t new_key(struct sn_nic *nic)
 int sn_mkey_create(struct sn_nic *nic, const struct sn_mkey_attr *attr, uint32_t *key)
 {
     static const char what[] = "create a memory key";
-    struct sn_pd *pd = sn_table_get(&nic->pds, attr->pdn);
+    struct sn_pd *pd = sn_pd_find(nic, attr->pdn);
     struct sn_span span = attr->span;
     struct sn_mkey *k;
     int ret;
@@ -99,7 +99,7 @@ int sn_mkey_destroy(struct sn_nic *nic, uint32_t key)
         sn_xfer_quiesce(nic->port); /* a copy may still read or write through it */
     if (k->mw != 0)
         sn_mw_end(nic, k);
-    ((struct sn_pd *)sn_table_get(&nic->pds, k->pdn))->users--;
+    sn_pd_find(nic, k->pdn)->users--;
     sn_map_remove(&nic->mkeys, key);
     nic->key_generation++;
     nic->port->keys_gone++;

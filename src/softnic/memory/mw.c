@@ -46,7 +46,7 @@ static void make_empty(struct sn_mkey *k)
 int sn_mw_create(struct sn_nic *nic, uint32_t pdn, unsigned type, uint32_t *key)
 {
     static const char what[] = "create a memory window";
-    struct sn_pd *pd = sn_table_get(&nic->pds, pdn);
+    struct sn_pd *pd = sn_pd_find(nic, pdn);
     struct sn_mkey *k;
 
     if (pd == NULL)

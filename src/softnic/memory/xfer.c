@@ -139,7 +139,7 @@ unsigned sn_xfer_poll(struct sn_port *port)
 void sn_xfer_quiesce(struct sn_port *port)
 {
     for (;;) {
-        if (port->inproc.tail != 0 || port->ack_first != NULL)
+        if (port->inproc->tail != 0 || port->ack_first != NULL)
             sn_inproc_drain(port);
         else if (port->xfers == NULL)
             return;

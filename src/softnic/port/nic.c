@@ -62,7 +62,6 @@ static void ask_for_port(const struct sn_port *port)
 {
     ask_for(port, offsetof(struct sn_port, hot) + sizeof(port->hot[0]));
     __builtin_prefetch(&port->foreign_turns);
-    __builtin_prefetch(&port->inproc.slot[0]);
     __builtin_prefetch(&port->wheel);
 }
 
@@ -111,7 +110,6 @@ void sn_nic_expect(const struct sn_nic *nic, const struct sn_expected *what, uns
 
     if (step == 0) { /* nothing of it is looked at before it has come */
         ask_for(nic, offsetof(struct sn_nic, counters.duplicate_request));
-        __builtin_prefetch(nic->config.gid);
         return;
     }
     port = nic->port;
@@ -199,7 +197,8 @@ int sn_nic_destroy(struct sn_nic *nic)
     destroy_queues(nic);
     sn_watch_end(nic->watches);
     for (uint32_t i = 1; i < nic->pds.size; i++)
-        free(nic->pds.slot[i]);
+        if (nic->pds.slot[i] != &nic->first_pd)
+            free(nic->pds.slot[i]);
     for (struct sn_nic **link = &port->nics; *link != NULL; link = &(*link)->next)
         if (*link == nic) {
             *link = nic->next;
@@ -221,13 +220,24 @@ int sn_nic_destroy(struct sn_nic *nic)
     return 0;
 }
 
+static void free_pd(struct sn_nic *nic, struct sn_pd *pd)
+{
+    if (pd == &nic->first_pd)
+        nic->first_pdn = 0;
+    else
+        free(pd);
+}
+
 int sn_pd_create(struct sn_nic *nic, uint32_t *pdn)
 {
-    struct sn_pd *pd = calloc(1, sizeof(*pd));
+    bool first = nic->pds.used == 0;
+    struct sn_pd *pd = first ? &nic->first_pd : calloc(1, sizeof(*pd));
     int ret = pd == NULL ? -ENOMEM : sn_table_add(&nic->pds, pd, 1u << 24, pdn);
 
+    if (ret == 0 && first)
+        nic->first_pdn = *pdn;
     if (ret != 0) {
-        free(pd);
+        free_pd(nic, pd);
         return sn_fail(ret, "create a protection domain", NULL, 0, "so far", nic->pds.used);
     }
     return 0;
@@ -235,13 +245,13 @@ int sn_pd_create(struct sn_nic *nic, uint32_t *pdn)
 
 int sn_pd_destroy(struct sn_nic *nic, uint32_t pdn)
 {
-    struct sn_pd *pd = sn_table_get(&nic->pds, pdn);
+    struct sn_pd *pd = sn_pd_find(nic, pdn);
 
     if (pd == NULL)
         return sn_fail(-ENOENT, "destroy a protection domain", "pd", pdn, "no such protection domain", pdn);
     if (pd->users != 0)
         return sn_fail(-EBUSY, "destroy a protection domain", "pd", pdn, "keys and queues in it", pd->users);
     sn_table_remove(&nic->pds, pdn);
-    free(pd);
+    free_pd(nic, pd);
     return 0;
 }

@@ -45,6 +45,7 @@ int sn_port_create(const struct sn_port_config *config, struct sn_port **out)
         return sn_fail(-ENOMEM, what, NULL, 0, "bytes", sizeof(*port));
     if (config != NULL)
         port->config = *config;
+    port->inproc = port->config.bursts != NULL ? port->config.bursts : &port->own_inproc;
     port->burst_most = port->config.burst_bytes != 0 ? port->config.burst_bytes : SN_BURST_BYTES;
     port->burst_bytes = port->burst_most;
     port->sweep_effort = SWEEP_EFFORT;
@@ -52,7 +53,7 @@ int sn_port_create(const struct sn_port_config *config, struct sn_port **out)
     if (!port->config.no_thread) {
         ret = sn_thread_start(port);
         if (ret != 0) {
-            sn_inproc_destroy(&port->inproc);
+            sn_inproc_destroy(&port->own_inproc);
             free(port);
             return sn_fail(ret, what, NULL, 0, "cannot start the port's thread", 0);
         }
@@ -67,7 +68,7 @@ void sn_port_destroy(struct sn_port *port)
         return;
     sn_thread_stop(port);
     sn_faults_destroy(port->faults);
-    sn_inproc_destroy(&port->inproc);
+    sn_inproc_destroy(&port->own_inproc);
     free(port);
 }
 
@@ -154,10 +155,10 @@ static unsigned run_active(struct sn_port *port)
         struct sn_qp *qp = port->active_first;
         sn_qp_deactivate(qp);
         work += sn_rc_transmit(qp);
-        if (port->inproc.tail > SN_INPROC_REQUESTS / 2)
+        if (port->inproc->tail > SN_INPROC_REQUESTS / 2)
             work += sn_inproc_drain(port);
     }
-    if (port->inproc.tail != 0 || port->ack_first != NULL)
+    if (port->inproc->tail != 0 || port->ack_first != NULL)
         work += sn_inproc_drain(port);
     return work;
 }
@@ -302,7 +303,7 @@ static unsigned turn(struct sn_port *port)
         rung += sweep(port, port->thread_looks || (rung == 0 && port->effort == 0));
         port->effort = 0;
     }
-    if (port->active_count != 0 || port->inproc.tail != 0 || port->ack_first != NULL)
+    if (port->active_count != 0 || port->inproc->tail != 0 || port->ack_first != NULL)
         work += run_active(port);
     if (port->unarmed != NULL && (work + rung == 0 || (port->turn & 15) == 0))
         work += sn_port_look_arms(port);

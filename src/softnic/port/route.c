@@ -49,7 +49,7 @@ static struct sn_nic *peer_of(struct sn_qp *qp, const struct sn_burst *b)
 
 struct sn_burst *sn_port_burst(struct sn_qp *qp, bool request)
 {
-    struct sn_burst *b = sn_inproc_slot(&qp->port->inproc, request);
+    struct sn_burst *b = sn_inproc_slot(qp->port->inproc, request);
 
     if (b != NULL) {
         memcpy(b, &qp->header, offsetof(struct sn_burst, psn));
@@ -68,7 +68,7 @@ static enum sn_sent send(struct sn_qp *qp, struct sn_burst *b)
     if (port->faults != NULL && sn_faults_leave(port->faults, qp, b))
         return SN_SENT;
     if (peer != NULL) {
-        sn_inproc_push(&port->inproc, peer);
+        sn_inproc_push(port->inproc, peer);
         return SN_SENT;
     }
     if (port->wire == NULL)

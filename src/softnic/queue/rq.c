@@ -79,7 +79,7 @@ static int check(const struct sn_srq_attr *a)
 int sn_srq_create(struct sn_nic *nic, const struct sn_srq_attr *attr, uint32_t *srqn)
 {
     static const char what[] = "create an SRQ";
-    struct sn_pd *pd = sn_table_get(&nic->pds, attr->pdn);
+    struct sn_pd *pd = sn_pd_find(nic, attr->pdn);
     struct sn_srq *srq;
     static const uint32_t zero;
     int ret = check(attr);
@@ -125,7 +125,7 @@ int sn_srq_destroy(struct sn_nic *nic, uint32_t srqn)
         return sn_fail(-ENOENT, "destroy an SRQ", "srq", srqn, "no such SRQ", srqn);
     if (srq->users != 0)
         return sn_fail(-EBUSY, "destroy an SRQ", "srq", srqn, "queue pairs on it", srq->users);
-    ((struct sn_pd *)sn_table_get(&nic->pds, srq->pdn))->users--;
+    sn_pd_find(nic, srq->pdn)->users--;
     sn_watch_end(srq->watches);
     sn_table_remove(&nic->srqs, srqn);
     free(srq);

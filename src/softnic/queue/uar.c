@@ -14,7 +14,7 @@ enum { OTHER_REGISTER = 0x100 }; /* bytes between the two BlueFlame buffers of a
 static int alloc(struct sn_nic *nic, bool packed, struct sn_uar *out)
 {
     static const char what[] = "allocate a UAR";
-    struct sn_uar_object *uar = calloc(1, sizeof(*uar));
+    struct sn_uar_object *uar = sn_lines(sizeof(*uar));
     int ret;
 
     if (uar == NULL)

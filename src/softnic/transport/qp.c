@@ -100,7 +100,7 @@ static int resolve_objects(struct sn_qp *qp)
     struct sn_nic *nic = qp->nic;
     struct sn_qp_attr *a = &qp->attr;
 
-    if (sn_table_get(&nic->pds, a->pdn) == NULL)
+    if (sn_pd_find(nic, a->pdn) == NULL)
         return sn_fail(-EINVAL, create_what, "pd", a->pdn, "no such protection domain", a->pdn);
     qp->send_cq = sn_cq_find(nic, a->cqn_snd);
     if (!a->no_sq && qp->send_cq == NULL)
@@ -171,7 +171,7 @@ static int pick_number(struct sn_qp *qp)
 
 static void count_users(struct sn_qp *qp, int by)
 {
-    ((struct sn_pd *)sn_table_get(&qp->nic->pds, qp->attr.pdn))->users += (uint32_t)by;
+    sn_pd_find(qp->nic, qp->attr.pdn)->users += (uint32_t)by;
     if (qp->send_cq != NULL && !qp->attr.no_sq)
         qp->send_cq->users += (uint32_t)by;
     if (qp->recv_cq != NULL && qp->attr.rq_kind != SN_RQ_NONE)

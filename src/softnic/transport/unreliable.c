@@ -21,7 +21,7 @@ void sn_unreliable_sent(struct sn_qp *qp)
 {
     if (qp->tx.head == qp->tx.tail)
         return;
-    if (qp->port->inproc.tail != 0 || qp->port->xfers != NULL)
+    if (qp->port->inproc->tail != 0 || qp->port->xfers != NULL)
         sn_xfer_quiesce(qp->port);
     if (!sn_state_drains(qp->state))
         return; /* it talks to itself, and the responder has met an error */

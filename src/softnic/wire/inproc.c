@@ -44,7 +44,7 @@ static void deliver(struct sn_port *port, struct sn_nic *to, const struct sn_bur
 
 unsigned sn_inproc_drain(struct sn_port *port)
 {
-    struct sn_inproc *q = &port->inproc;
+    struct sn_inproc *q = port->inproc;
     unsigned delivered = 0;
 
     port->payload_stays = true;
