@@ -391,6 +391,7 @@ struct sn_nic {
     /* Rest. */
     struct sn_regs regs;
     struct sn_table pds, cqs, srqs, uars;
+    struct sn_resting *resting; /* numbers of queue pairs that have gone; NULL: they do not rest */
     char name[64];
 };
 
@@ -562,6 +563,12 @@ void sn_unreliable_sent(struct sn_qp *qp); /* what has been sent is done */
 bool sn_unreliable_receive(struct sn_qp *qp, const struct sn_burst *b);
 bool sn_ud_reaches(const struct sn_qp *qp, const struct sn_entry *e); /* false: its address vector leads nowhere */
 void sn_ud_address(struct sn_qp *qp, const struct sn_entry *e, struct sn_burst *b);
+
+/* transport/number.c */
+int sn_numbers_rest(struct sn_nic *nic); /* from now on */
+void sn_numbers_free(struct sn_nic *nic);
+int sn_number_pick(struct sn_nic *nic, uint32_t *qpn); /* -ENOSPC: too many are in use */
+void sn_number_gone(struct sn_nic *nic, uint32_t qpn);
 
 /* transport/gsi.c */
 void sn_gsi_receive(struct sn_qp *qp, const struct sn_burst *b);

@@ -215,6 +215,7 @@ int sn_nic_destroy(struct sn_nic *nic)
     sn_table_free(&nic->srqs);
     sn_table_free(&nic->uars);
     sn_map_free(&nic->qps);
+    sn_numbers_free(nic);
     sn_regs_free(nic);
     free(nic);
     return 0;

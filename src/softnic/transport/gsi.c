@@ -53,7 +53,7 @@ int sn_nic_set_gsi(struct sn_nic *nic, const struct sn_gsi_user *user)
     }
     if (qp != NULL)
         return -EBUSY;
-    if (sn_map_room(&nic->qps) != 0 || (qp = new_qp(nic)) == NULL)
+    if (sn_numbers_rest(nic) != 0 || sn_map_room(&nic->qps) != 0 || (qp = new_qp(nic)) == NULL)
         return sn_fail(-ENOMEM, "create QP 1", NULL, 0, "QPs so far", nic->qps.used);
     qp->gsi = user;
     sn_map_add(&nic->qps, SN_GSI_QPN, qp);

@@ -8,7 +8,6 @@
 #include "softnic/exec/state.h"
 #include "softnic/transport/failed.h"
 
-#define QPN_LOW 0xffffu
 
 enum { UD_DEFAULT_MTU = 5 /* 4096 bytes: the port's, when the command names none */ };
 
@@ -160,11 +159,8 @@ static int pick_number(struct sn_qp *qp)
 
     if (sn_map_room(&nic->qps) != 0)
         return sn_fail(-ENOMEM, create_what, NULL, 0, "QPs so far", nic->qps.used);
-    if (nic->qps.used >= 60000)
+    if (sn_number_pick(nic, &qp->qpn) != 0)
         return sn_fail(-ENOSPC, create_what, NULL, 0, "no more QP numbers in this process slot, in use", nic->qps.used);
-    do {
-        qp->qpn = ((uint32_t)nic->config.slot << 16) | ((uint32_t)sn_nic_random(nic) & QPN_LOW);
-    } while (qp->qpn == 0 || sn_qp_find(nic, qp->qpn) != NULL);
     sn_map_add(&nic->qps, qp->qpn, qp);
     return 0;
 }
@@ -279,6 +275,7 @@ int sn_qp_destroy(struct sn_nic *nic, uint32_t qpn)
     count_users(qp, -1);
     sn_watch_end(qp->watches);
     sn_map_remove(&nic->qps, qpn);
+    sn_number_gone(nic, qpn);
     free_qp(qp);
     return 0;
 }
