@@ -263,7 +263,6 @@ static void test_shared_register(void **state)
     world_close(&w);
 }
 
-/* A doorbell that repeats the very value taken before must count: another queue's may have been in between. */
 /* The value that stands in the register is of a queue that goes before anybody looks; it was stored over another's. */
 static void test_shared_register_of_one_that_goes(void **state)
 {
@@ -294,6 +293,7 @@ static void test_shared_register_of_one_that_goes(void **state)
     world_close(&w);
 }
 
+/* A doorbell that repeats the very value taken before must count: another queue's may have been in between. */
 static void test_same_value_again(void **state)
 {
     struct world w;

@@ -68,8 +68,7 @@ void sn_port_wake(struct sn_port *port)
         futex_wake(&port->asleep);
 }
 
-/* One turn under the lock; -1: somebody else holds it or wants it. */
-static int drive(struct sn_port *port)
+int sn_port_turn_own(struct sn_port *port)
 {
     int work;
 
@@ -244,7 +243,7 @@ static void *run(void *arg)
         }
         foreign = seen;
         step = STEP_BACK_NS;
-        work = drive(port);
+        work = sn_port_turn_own(port);
         if (work != 0) {
             if (work > 0)
                 refused = 0;

@@ -16,6 +16,8 @@ int sn_thread_start(struct sn_port *port);
 void sn_thread_stop(struct sn_port *port);
 /* One turn, with the lock held. */
 unsigned sn_port_turn_locked(struct sn_port *port);
+/* One turn of a thread of the NIC's own, under the lock; -1: somebody else has it or wants it. The port's thread need not step back for it. */
+int sn_port_turn_own(struct sn_port *port);
 #define SN_WORST_WAKE_NS 1100000u /* of a sleeping port with few registers: a nap of 1 ms, the timer's slack, the look */
 
 /* ns that a doorbell may stay unseen whose ringer wakes nobody; UINT64_MAX without a thread. Call without the lock. */

@@ -36,16 +36,6 @@ void sn_packet_helper_arm(struct sn_packet_wire *w)
     }
 }
 
-/* One turn, or -1: somebody else has the lock or wants it. Not a foreign turn: the port's thread need not step back. */
-static int turn(struct sn_port *port)
-{
-    if (!sn_lock_try_to_drive(port->lock))
-        return -1;
-    int work = (int)sn_port_turn_locked(port);
-    sn_lock_release(port->lock);
-    return work;
-}
-
 /* Until nothing has happened for a while. */
 static void drive(struct sn_packet_wire *w)
 {
@@ -53,7 +43,7 @@ static void drive(struct sn_packet_wire *w)
     sn_packet_add(&sn_packet_totals.wakes, 1);
     while (!atomic_load(&w->stop)) {
         sn_own_thread_turn();
-        int work = turn(w->port);
+        int work = sn_port_turn_own(w->port);
         uint64_t now = clock_ns();
         if (work > 0)
             since = now;
