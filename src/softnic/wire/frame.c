@@ -30,11 +30,22 @@ bool sn_frame_is_ipv4(const struct sn_burst *packet)
     return memcmp(packet->sgid, mapped_prefix, 12) == 0 && memcmp(packet->dgid, mapped_prefix, 12) == 0;
 }
 
+/* By words of four bytes; the sum of larger words is the same once it is folded (RFC 1071, 2). */
 uint32_t sn_frame_sum(uint32_t sum, const uint8_t *bytes, size_t length)
 {
+    uint64_t wide = sum;
+    uint32_t word;
+
+    for (; length >= 4; bytes += 4, length -= 4) {
+        memcpy(&word, bytes, 4);
+        wide += sn_swap32(word);
+    }
     for (; length >= 2; bytes += 2, length -= 2)
-        sum += (uint32_t)(bytes[0] << 8 | bytes[1]);
-    return length == 0 ? sum : sum + (uint32_t)(bytes[0] << 8);
+        wide += (uint32_t)(bytes[0] << 8 | bytes[1]);
+    if (length != 0)
+        wide += (uint32_t)(bytes[0] << 8);
+    wide = (wide >> 32) + (wide & 0xffffffff);
+    return (uint32_t)((wide >> 32) + (wide & 0xffffffff));
 }
 
 uint16_t sn_frame_fold(uint32_t sum)
@@ -63,22 +74,6 @@ static uint8_t hop_limit(const struct sn_burst *packet)
     return packet->hop_limit == 0 ? 64 : packet->hop_limit;
 }
 
-/* Of a header whose own field is 0. A sum of larger words is the same, in whatever byte order (RFC 1071, 2). */
-static void check_ipv4(struct sn_ipv4 *h)
-{
-    uint32_t words[sizeof(*h) / 4];
-    uint64_t sum = 0;
-    uint16_t check;
-
-    memcpy(words, h, sizeof(words));
-    for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        sum += words[i];
-    sum = (sum >> 32) + (sum & 0xffffffff);
-    sum = (sum >> 16) + (sum & 0xffff);
-    check = (uint16_t)~sn_frame_fold((uint32_t)sum);
-    memcpy(&h->check, &check, sizeof(check));
-}
-
 static size_t put_ipv4(const struct sn_burst *packet, const struct sn_frame_path *path, size_t bytes, uint8_t *out)
 {
     struct sn_ipv4 h = {.version_ihl = 0x45,
@@ -91,7 +86,7 @@ static size_t put_ipv4(const struct sn_burst *packet, const struct sn_frame_path
 
     memcpy(h.src, packet->sgid + 12, 4);
     memcpy(h.dst, packet->dgid + 12, 4);
-    check_ipv4(&h);
+    h.check = sn_put16((uint16_t)~sn_frame_fold(sn_frame_sum(0, (const uint8_t *)&h, sizeof(h))));
     memcpy(out, &h, sizeof(h));
     return sizeof(h);
 }
