@@ -136,10 +136,23 @@ static void options_without_effect(void **state)
     expect("perf put-bw --local -p 18515", 2, "--port has no effect for both ends");
 }
 
+/* Both ends of one process find the same thing wrong: it is said once. */
+static void said_once(const char *arguments, const char *what)
+{
+    struct outcome o = program_run(arguments);
+    const char *first = strstr(o.text, what);
+
+    if (!first || strstr(first + 1, what))
+        fail_msg("gdaki %s: expected '%s' once in:\n%s", arguments, what, o.text);
+    free(o.text);
+}
+
 static void unknown_devices(void **state)
 {
     (void)state;
 
+    said_once("perf put-bw --local -s 8 -n 32 -d mlx5_77", "--device: 'mlx5_77'");
+    said_once("perf put-bw --local -s 8 -n 32 -x 200", "--gid-index: 200 is not set");
     expect("perf put-bw --local -s 8 -n 32 -d mlx5_77", 2, "--device: 'mlx5_77' is no device");
     expect("perf put-bw --local -s 8 -n 32 -g 99", 2, "--gpu: '99' is out of range");
     expect("perf put-bw --local -s 8 -n 32 -g 00:ff:00.0", 2, "bus id '00:ff:00.0'");
