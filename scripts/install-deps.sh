@@ -24,7 +24,7 @@ packages_of() {
     lint)
         echo shellcheck codespell ;;
     wire-tests) # what Wireshark makes of our captures, interfaces and loss; without them those tests are skipped
-        echo tshark iproute2 nftables ;;
+        echo tshark iproute2 nftables python3 ;;
     compat-tests) # programs of others that softnic has to carry; tests of what is missing are skipped by name
         echo ibverbs-utils perftest rdmacm-utils ucx-utils libfabric-bin python3 python3-pyverbs ;;
     compat) # all that scripts/compat.sh runs

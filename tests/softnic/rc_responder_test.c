@@ -464,7 +464,7 @@ static void test_invalidate(void **state)
 
 /* ---- for nobody ------------------------------------------------------------------------------------------------- */
 
-/* Not this queue pair's service, peer or state: dropped in silence (9.6.1.1, 9.6.1.2). */
+/* Not this queue pair's service, peer, address, partition or state: dropped in silence (9.6.1.1, 9.6.1.2). */
 static void test_not_for_us(void **state)
 {
     struct options o = rc(PSN);
@@ -472,7 +472,7 @@ static void test_not_for_us(void **state)
     (void)state;
 
     rig_open(&r, &o);
-    for (int k = 0; k < 6; k++) {
+    for (int k = 0; k < 10; k++) {
         struct sn_burst b = rig_packet(&r, SN_KIND_WRITE, ONLY | SN_BURST_ACKREQ, PSN);
         b.va = (uintptr_t)r.e.mem;
         b.rkey = r.e.mkey;
@@ -493,8 +493,14 @@ static void test_not_for_us(void **state)
         case 4:
             b.flags |= 0x80;
             break;
-        default:
+        case 5:
             b.dqpn = 0;
+            break;
+        case 6:
+            b.dgid[15] ^= 1;
+            break;
+        default: /* another partition's */
+            b.pkey = (uint16_t[]){0, 0x8001, 0xfffe}[k - 7];
             break;
         }
         rig_in(&r, &b, rig_bytes, 8);
@@ -502,7 +508,12 @@ static void test_not_for_us(void **state)
         assert_int_equal(rig_counters(&r).rx_dropped, k + 1);
     }
     assert_true(zero(r.e.mem, 8));
-    rig_write(&r, ONLY, PSN, 0, 8, 8);
+    struct sn_burst b = rig_packet(&r, SN_KIND_WRITE, ONLY | SN_BURST_ACKREQ, PSN);
+    b.va = (uintptr_t)r.e.mem;
+    b.rkey = r.e.mkey;
+    b.dmalen = 8;
+    b.pkey = 0x7fff; /* a limited member may talk to a full one (10.9.3) */
+    rig_in(&r, &b, rig_bytes, 8);
     rig_expect_ack(&r, SN_AETH_ACK, PSN);
     rig_close(&r);
 }

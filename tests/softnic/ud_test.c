@@ -252,7 +252,7 @@ static void test_scatter(void **state)
     rig_close(&r);
 }
 
-/* Dropped in silence: wrong Q_Key (9.2.5), no receive WQE, what no datagram can be. The queue pair goes on. */
+/* Dropped in silence: wrong Q_Key (9.2.5) or P_Key (9.6.1.1), no receive WQE, what no datagram can be. The queue pair goes on. */
 static void test_dropped(void **state)
 {
     struct options o = ud();
@@ -268,6 +268,10 @@ static void test_dropped(void **state)
     rig_in(&r, &b, rig_bytes, 10);
     assert_int_equal(rig_counters(&r).qkey_violations, 1);
     b.qkey ^= 1;
+    b.pkey = 0x8001;
+    rig_in(&r, &b, rig_bytes, 10);
+    assert_int_equal(rig_counters(&r).rx_dropped, 1);
+    b.pkey = 0xffff;
     rig_in(&r, &b, rig_bytes, 1025); /* beyond the path MTU */
     b.flags = FIRST;
     rig_in(&r, &b, rig_bytes, 1024);

@@ -181,6 +181,17 @@ static bool from_peer(const struct sn_qp *qp, const struct sn_burst *b)
     return b->sqpn == qp->params.remote_qpn && b->mtu == qp->mtu && same_gid(b->sgid, qp->params.path.dgid);
 }
 
+/*
+ * What a packet's headers have to say before its queue pair is shown it (9.6.1.1). The partition table has one entry, the
+ * default partition's full member, which goes with itself and with limited members (10.9.3). A connected queue pair is
+ * reached by its own address (9.6.1.2), not by another one of its port. Bursts from NICs of this make have no such fields.
+ */
+static bool addressed(const struct sn_qp *qp, const struct sn_burst *packet)
+{
+    return (packet->pkey | 0x8000) == 0xffff &&
+           (qp->attr.service == SN_SERVICE_UD || same_gid(packet->dgid, qp->header.sgid));
+}
+
 /* A packet does not say everything: its sender, the path MTU, and how many PSNs a READ takes are the QP's to know. */
 static void complete_packet(const struct sn_qp *qp, const struct sn_burst *packet, struct sn_burst *out)
 {
@@ -269,6 +280,8 @@ void sn_nic_receive(struct sn_nic *nic, const struct sn_burst *b)
         drop(nic);
     } else if (b->mtu != 0) {
         take_up(qp, b);
+    } else if (!addressed(qp, b)) {
+        drop(nic);
     } else {
         struct sn_burst packet;
         complete_packet(qp, b, &packet);

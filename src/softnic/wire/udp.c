@@ -127,6 +127,8 @@ static int set_options(int fd, bool ipv4, bool receives)
         return -errno;
     set_buffers(fd, receives);
     if (receives) {
+        if (!ipv4) /* others send none (A17.4.3.1 leaves it to the sender); the invariant CRC covers more */
+            want(fd, SOL_UDP, UDP_NO_CHECK6_RX, 1);
         want(fd, SOL_UDP, UDP_GRO, 1);
         want(fd, ipv4 ? IPPROTO_IP : IPPROTO_IPV6, ipv4 ? IP_RECVTOS : IPV6_RECVTCLASS, 1);
         want(fd, ipv4 ? IPPROTO_IP : IPPROTO_IPV6, ipv4 ? IP_RECVTTL : IPV6_RECVHOPLIMIT, 1);
