@@ -23,6 +23,7 @@ struct parser {
     uint32_t topology_keys;
     uint32_t cable_room;
     unsigned *cable_line;
+    unsigned rule_line[SIM_MAX_RULES], fault_line[SIM_MAX_FAULTS], workload_line[SIM_MAX_WORKLOADS];
 };
 
 __attribute__((format(printf, 2, 3))) static int refuse(struct parser *p, const char *format, ...)
@@ -90,12 +91,14 @@ static int begin_line(struct parser *p, enum sim_line line, void **base)
         if (sc->rules == SIM_MAX_RULES)
             return refuse(p, "more than %d link lines", SIM_MAX_RULES - 1);
         sc->rule[sc->rules] = (struct sim_rule){.on = {.kind = SIM_ON_ALL}};
+        p->rule_line[sc->rules] = p->line;
         *base = &sc->rule[sc->rules++];
         return 0;
     case SIM_LINE_FAULT:
         if (sc->faults == SIM_MAX_FAULTS)
             return refuse(p, "more than %d faults", SIM_MAX_FAULTS);
         sc->fault[sc->faults] = (struct sim_fault){.count = 1, .rate = SIM_ALWAYS, .by = 10000, .period = 100000, .up = 50000};
+        p->fault_line[sc->faults] = p->line;
         *base = &sc->fault[sc->faults++];
         return 0;
     case SIM_LINE_WORKLOAD:
@@ -109,6 +112,7 @@ static int begin_line(struct parser *p, enum sim_line line, void **base)
                                                             .window = 1,
                                                             .receives = 8,
                                                             .mix = {[SIM_OP_WRITE] = 1}};
+        p->workload_line[sc->workloads] = p->line;
         *base = &sc->workload[sc->workloads++];
         return 0;
     default:
@@ -303,6 +307,7 @@ static int check_unreliable(struct parser *p)
 {
     for (uint32_t i = 0; i < p->sc->workloads; i++) {
         const struct sim_workload *w = &p->sc->workload[i];
+        p->line = p->workload_line[i];
         for (unsigned op = SIM_OP_READ; op < SIM_OPS; op++)
             if (w->mix[op] != 0)
                 return refuse(p, "key 'mix': '%s' needs service=rc", sim_op_name((enum sim_op)op));
@@ -310,6 +315,33 @@ static int check_unreliable(struct parser *p)
             return refuse(p, "key 'messages': value '%llu': at most %d with service=uc", (unsigned long long)w->messages,
                           SIM_MAX_UNRELIABLE);
     }
+    return 0;
+}
+
+static uint32_t switches_of(const struct sim_scenario *sc)
+{
+    switch (sc->topology) {
+    case SIM_STAR:
+        return 1;
+    case SIM_CHAIN:
+        return sc->nics;
+    case SIM_FAT_TREE:
+        return sc->k * sc->k + sc->k * sc->k / 4; /* 2 k/2 in each of k pods, and the core's */
+    default:
+        return sc->topology == SIM_GRAPH ? sc->switches : 0;
+    }
+}
+
+/* Nodes that are not there would make a line that does nothing. */
+static int check_nodes(struct parser *p, const struct sim_selector *on, unsigned line)
+{
+    uint32_t nics = p->sc->nics, switches = switches_of(p->sc);
+
+    p->line = line;
+    if (on->kind == SIM_ON_NICS && on->last >= nics)
+        return refuse(p, "key 'on': nic%u: there are %u NICs, from nic0 on", on->last, nics);
+    if (on->kind == SIM_ON_SWITCHES && on->last >= switches)
+        return refuse(p, "key 'on': sw%u: there are %u switches%s", on->last, switches, switches != 0 ? ", from sw0 on" : "");
     return 0;
 }
 
@@ -323,9 +355,12 @@ static int check_whole(struct parser *p)
     p->line = 0;
     if (sc->workloads == 0)
         return refuse(p, "no line 'workload': nothing to do");
-    for (uint32_t i = 0; i < sc->faults; i++)
-        if (sc->fault[i].on.kind == SIM_ON_NICS && sc->fault[i].on.last >= sc->nics)
-            return refuse(p, "a fault on nic%u: there are %u NICs", sc->fault[i].on.last, sc->nics);
+    for (uint32_t i = 0; i < sc->rules && ret == 0; i++)
+        ret = check_nodes(p, &sc->rule[i].on, p->rule_line[i]);
+    for (uint32_t i = 0; i < sc->faults && ret == 0; i++)
+        ret = check_nodes(p, &sc->fault[i].on, p->fault_line[i]);
+    if (ret != 0)
+        return ret;
     if (sc->qp.service == SIM_UC)
         return check_unreliable(p);
     return 0;
