@@ -2,7 +2,8 @@
 /*
  * A small WRITE between two processes takes the short way at both ends (transport/far.c); under a capture, or over a wire that
  * takes no short messages, the long one. Each scenario is run all four ways, and must leave the same behind: bytes, CQEs, states,
- * errors, counters. Which way was taken is told by what the wire is asked.
+ * errors, counters. Which way was taken is told by what the wire is asked. All this over shared memory, and over frames
+ * (wire/packet_short.h).
  */
 #include <stdlib.h>
 
@@ -15,7 +16,10 @@ enum { SEEN = LEFT_SEEN };
 enum { GROUPS = 10, PROGRAMS = 15 }; /* of random programs; those of a group share their worlds */
 enum { LONG_SENDS = 1, LONG_ARRIVALS = 2 }; /* ways */
 
+enum wire { SHARED_MEMORY, FRAMES_IPV4, FRAMES_IPV6, WIRES };
+
 static const struct sn_wire_ops *real;
+static enum wire wire_kind;
 static unsigned sent, sent_short;
 
 static int count_send(struct sn_wire *wire, const struct sn_burst *b)
@@ -41,6 +45,7 @@ static void look(void *arg, const struct sn_burst *b)
 struct both {
     struct side a, b;
     struct sn_wire_ops ops;
+    const struct sn_wire_ops *own[2]; /* what the wires came with: the same functions */
 };
 
 static void settle(struct both *p)
@@ -68,8 +73,15 @@ static void expect_good(struct both *p, struct end *e)
 
 static void both_open(struct both *p, const struct options *o, unsigned way)
 {
-    side_open(&p->a, o, 1, NULL);
-    side_open(&p->b, o, 2, NULL);
+    if (wire_kind == SHARED_MEMORY) {
+        side_open(&p->a, o, 1, NULL);
+        side_open(&p->b, o, 2, NULL);
+    } else {
+        struct sn_backend *end[2];
+        cable_ends(&end[0], &end[1]);
+        side_open_frames(&p->a, o, 1, end[0], wire_kind == FRAMES_IPV4);
+        side_open_frames(&p->b, o, 2, end[1], wire_kind == FRAMES_IPV4);
+    }
     ends_connect(&p->a.e, &p->b.e);
     fill(p->a.e.mem, SEEN, 7);
     fill(p->b.e.mem, SEEN, 8);
@@ -80,6 +92,7 @@ static void both_open(struct both *p, const struct options *o, unsigned way)
     for (int i = 0; i < 2; i++) {
         struct side *s = i == 0 ? &p->a : &p->b;
         sn_port_lock(s->w.port);
+        p->own[i] = s->wire->ops;
         s->wire->ops = &p->ops;
         if (way & LONG_ARRIVALS)
             sn_port_set_capture(s->w.port, look, NULL);
@@ -98,7 +111,7 @@ static void both_close(struct both *p)
     for (int i = 0; i < 2; i++) {
         struct side *s = i == 0 ? &p->a : &p->b;
         sn_port_lock(s->w.port);
-        s->wire->ops = real;
+        s->wire->ops = p->own[i];
         sn_port_unlock(s->w.port);
     }
     side_close(&p->a);
@@ -369,7 +382,7 @@ static struct near_log *play(uint64_t group, unsigned way)
     struct near_log *log = NULL;
     struct options o;
     struct both p;
-    struct near_pair pair = {.a = &p.a.e, .b = &p.b.e, .pass = pass_time, .arg = &p};
+    struct near_pair pair = {.a = &p.a.e, .b = &p.b.e, .pass = pass_time, .arg = &p, .replaces = wire_kind != SHARED_MEMORY};
 
     near_options(group, &o);
     both_open(&p, &o, way);
@@ -514,6 +527,9 @@ int main(void)
         cmocka_unit_test(sent_again),
         cmocka_unit_test(refuses_what_is_not_plain),
     };
+    int failed = 0;
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    for (wire_kind = 0; wire_kind < WIRES; wire_kind++)
+        failed += cmocka_run_group_tests(tests, NULL, NULL);
+    return failed;
 }

@@ -16,6 +16,7 @@ struct near_pair {
     /* Moves the clock by `ns` (0: not at all) and runs whatever drives both ends until nothing happens any more. */
     void (*pass)(void *arg, uint64_t ns);
     void *arg;
+    bool replaces; /* an acknowledgement that waits on the wire gives way to the next one of its queue pair */
 };
 
 /* Groups of programs to play: the first `groups`, or SOFTNIC_TEST_SEEDS of them, from SOFTNIC_TEST_SEED on (alone: that one). */

@@ -272,10 +272,13 @@ static bool wire_is_due(struct sn_port *port, unsigned rung)
     return !port->wire_put_off;
 }
 
-/* What a hot register has announced leaves before the cold ones are looked at, some turns in a row; the slice then makes up for it. */
-static bool sweep_is_due(struct sn_port *port, unsigned rung)
+/*
+ * What a hot register has announced leaves, and what has come is seen, before the cold ones are looked at, some turns in a row; the
+ * slice then makes up for it.
+ */
+static bool sweep_is_due(struct sn_port *port, unsigned busy)
 {
-    if (rung != 0 && port->sweep_put_off < SWEEP_PUT_OFF && port->effort < SWEEP_PUT_OFF_NS)
+    if (busy != 0 && port->sweep_put_off < SWEEP_PUT_OFF && port->effort < SWEEP_PUT_OFF_NS)
         port->sweep_put_off++;
     else
         port->sweep_put_off = 0;
@@ -299,7 +302,7 @@ static unsigned turn(struct sn_port *port)
         work += sn_xfer_poll(port);
     if (port->hot_count == port->uar_count) { /* all have been looked at */
         port->effort = 0;
-    } else if (sweep_is_due(port, rung)) {
+    } else if (sweep_is_due(port, rung + work)) {
         rung += sweep(port, port->thread_looks || (rung == 0 && port->effort == 0));
         port->effort = 0;
     }

@@ -203,7 +203,7 @@ bool sn_nic_receive_short(struct sn_nic *nic, const struct sn_short *m, const ui
     struct sn_qp *qp = sn_qp_find(nic, m->dqpn);
 
     if (qp == NULL || qp->attr.service != SN_SERVICE_RC || qp->state < SN_QP_RTR || sn_port_is_watched(nic->port) ||
-        m->sqpn != qp->params.remote_qpn || m->mtu != qp->mtu || !is_from(qp, sgid))
+        (m->mtu != 0 && (m->sqpn != qp->params.remote_qpn || m->mtu != qp->mtu)) || !is_from(qp, sgid))
         return false;
     if (m->kind == SN_KIND_WRITE && (m->flags | SN_BURST_SOLICITED) == plain)
         return take_write(qp, m);

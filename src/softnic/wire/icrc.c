@@ -21,11 +21,11 @@ static void mask_ip(uint8_t *ip)
     h->hop_limit = 0xff;
 }
 
-uint32_t sn_icrc_begin(const uint8_t *headers)
+static uint32_t begin(const uint8_t *headers, size_t bth_bytes)
 {
     uint8_t masked[LRH_BYTES + sizeof(struct sn_ipv6) + sizeof(struct sn_udp) + sizeof(struct sn_bth)];
     size_t ip_bytes = headers[0] >> 4 == 4 ? sizeof(struct sn_ipv4) : sizeof(struct sn_ipv6);
-    size_t bytes = ip_bytes + sizeof(struct sn_udp) + sizeof(struct sn_bth);
+    size_t bytes = ip_bytes + sizeof(struct sn_udp) + bth_bytes;
     uint8_t *ip = masked + LRH_BYTES;
 
     memset(masked, 0xff, LRH_BYTES);
@@ -34,6 +34,16 @@ uint32_t sn_icrc_begin(const uint8_t *headers)
     ((struct sn_udp *)(ip + ip_bytes))->check = sn_put16(0xffff);
     ((struct sn_bth *)(ip + ip_bytes + sizeof(struct sn_udp)))->fecn_becn = 0xff;
     return libdeflate_crc32(0, masked, LRH_BYTES + bytes);
+}
+
+uint32_t sn_icrc_begin(const uint8_t *headers)
+{
+    return begin(headers, sizeof(struct sn_bth));
+}
+
+uint32_t sn_icrc_begin_way(const uint8_t *headers)
+{
+    return begin(headers, SN_ICRC_WAY_BTH);
 }
 
 uint32_t sn_icrc_add(uint32_t crc, const uint8_t *bytes, size_t length)

@@ -30,11 +30,17 @@ struct sn_flows {
 /* May this burst leave, with at most `window` bytes under way? */
 bool sn_flow_may_send(struct sn_flows *f, const struct sn_burst *burst, uint32_t window);
 
+/* The same of a message with this addressing (sender, epoch, path MTU) that begins at `psn`. */
+bool sn_flow_has_room(struct sn_flows *f, const struct sn_burst *header, uint32_t psn, uint32_t length, uint32_t window);
+
 /* It left. */
 void sn_flow_sent(struct sn_flows *f, const struct sn_burst *burst);
+void sn_flow_sent_psns(struct sn_flows *f, uint32_t sqpn, uint32_t psn, uint32_t npackets);
 
 /* A packet arrived, for the queue pair `dqpn` here. */
 void sn_flow_arrived(struct sn_flows *f, const struct sn_burst *packet);
+/* For that queue pair, everything before `psn` has been acknowledged. */
+void sn_flow_acknowledged(struct sn_flows *f, uint32_t dqpn, uint32_t psn);
 
 /* True for what the window is about: WRITE and SEND of a reliable connection. */
 bool sn_flow_counts(const struct sn_burst *burst);

@@ -7,10 +7,12 @@
 
 #include "softnic/wire/packet_flow.h"
 #include "softnic/wire/packet_neigh.h"
+#include "softnic/wire/packet_short.h"
 #include "softnic/wire/packet_talk.h"
 #include "softnic/wire/packet_wire.h"
 
 enum { SN_HELD_ACKS = 16 };
+enum { SN_PACKET_OVERHEAD = 160 /* headers, pad and CRC of a frame, at most */ };
 
 struct sn_packet_wire {
     struct sn_wire wire; /* first */
@@ -30,6 +32,7 @@ struct sn_packet_wire {
     size_t stage_room;
     /* Acknowledgements that wait one turn, for requests to go before them in the same call. */
     struct sn_held_ack {
+        uint64_t route; /* the id of the sn_route that it came by; 0: as a burst */
         uint16_t udp_sport;
         struct sn_frame_path path;
         uint8_t burst[offsetof(struct sn_burst, iov)]; /* has no payload */
@@ -45,6 +48,7 @@ struct sn_packet_wire {
     uint64_t full_since; /* ns; 0: the backend takes frames */
     struct sn_burst packet, fetched; /* scratch */
     struct sn_flows flows;
+    struct sn_shorts shorts;
     struct sn_wire_ops ops;
     bool asleep;
     unsigned quiet; /* polls since something came or left */
@@ -67,6 +71,26 @@ static inline void sn_packet_add(atomic_ullong *counter, unsigned long long n)
 }
 
 void sn_packet_flush(struct sn_packet_wire *w);
+
+/* Room for a frame of at most SN_PACKET_OVERHEAD bytes. */
+static inline bool sn_packet_has_room(const struct sn_packet_wire *w)
+{
+    return w->out_count < w->out_max && w->out_used + SN_PACKET_OVERHEAD <= w->out_room;
+}
+
+/* The IP identification of a frame to there, were it the next one: its place in the run that waits, or 0. */
+uint16_t sn_packet_next_id(const struct sn_packet_wire *w, const struct sn_frame_out *like);
+/* A frame that has been written where the next one goes, with that identification. */
+void sn_packet_queue(struct sn_packet_wire *w, const struct sn_frame_out *f);
+
+/* The NIC with this GID and the QP number's slot, or any for QP 1; *ours: one with that GID is here, whatever its slot. */
+struct sn_nic *sn_packet_find_nic(struct sn_port *port, const uint8_t gid[16], uint32_t qpn, bool *ours);
+
+/* A plain acknowledgement that may wait; false: too many do. `route` as above. */
+bool sn_packet_hold_ack(struct sn_packet_wire *w, const struct sn_burst *b, uint16_t sport, const struct sn_frame_path *path,
+                        uint64_t route);
+/* The same, if the only one that waits came by this route, too. False: nothing is done. */
+bool sn_packet_renew_ack(struct sn_packet_wire *w, const struct sn_short *m, uint32_t sqpn, uint64_t route);
 
 /* A frame that the neighbour table made (ARP, neighbour discovery): sent behind what waits. */
 void sn_packet_send_raw(struct sn_packet_wire *w, const uint8_t *bytes, size_t length);

@@ -20,7 +20,7 @@
 
 enum { QUIET_POLLS = 512, QUIET_EVERY = 8 }; /* a wire that nobody uses is looked at in each eighth turn */
 enum { CLOCK_EVERY = 8 }; /* turns in which an acknowledgement waits */
-enum { RECEIVE_BATCH = 64, OVERHEAD = 160 /* headers, pad and CRC of a frame, at most */ };
+enum { RECEIVE_BATCH = 64 };
 #define BURST_BYTES 65536u   /* most payload of a burst: what one run of frames holds, about */
 #define STUCK_NS 100000000ull /* a kernel or peer that takes nothing for so long is a cut cable */
 
@@ -116,14 +116,23 @@ void sn_packet_flush(struct sn_packet_wire *w)
     }
 }
 
-static bool joins_run(const struct sn_packet_wire *w, const struct sn_burst *p, uint16_t sport)
+uint16_t sn_packet_next_id(const struct sn_packet_wire *w, const struct sn_frame_out *f)
 {
     const struct sn_frame_out *last = &w->out[w->out_count - 1];
     if (!w->backend->runs || w->out_count == w->out_first || last->length != w->run_length ||
         last->ip_id + 1 >= SN_PACKET_RUN || (last->ip_id + 2u) * w->run_length > SN_PACKET_RUN_BYTES)
-        return false;
-    return last->udp_sport == sport && last->tclass == p->tclass && !memcmp(last->dgid, p->dgid, 16) &&
-           !memcmp(last->sgid, p->sgid, 16);
+        return 0;
+    bool joins = last->udp_sport == f->udp_sport && last->tclass == f->tclass && !memcmp(last->dgid, f->dgid, 16) &&
+                 !memcmp(last->sgid, f->sgid, 16) && f->length <= w->run_length;
+    return joins ? (uint16_t)(last->ip_id + 1) : 0; /* only the last of a run may differ, by being shorter */
+}
+
+void sn_packet_queue(struct sn_packet_wire *w, const struct sn_frame_out *f)
+{
+    w->out[w->out_count++] = *f;
+    if (!f->ip_id)
+        w->run_length = f->length;
+    w->out_used += f->length;
 }
 
 /* A frame behind the last one. What has no wire form is lost: the transport has been told of no such thing. */
@@ -132,23 +141,21 @@ static void append(struct sn_packet_wire *w, struct sn_burst *p, struct sn_frame
     const struct sn_backend *b = w->backend;
     uint8_t *at = w->out_bytes + w->out_used;
     size_t room = w->out_room - w->out_used;
-    path->ip_id = joins_run(w, p, p->udp_sport) ? (uint16_t)(w->out[w->out_count - 1].ip_id + 1) : 0;
+    struct sn_frame_out f = {.bytes = at, .udp_sport = p->udp_sport, .tclass = p->tclass};
+    memcpy(f.sgid, p->sgid, 16);
+    memcpy(f.dgid, p->dgid, 16);
+    path->ip_id = f.ip_id = sn_packet_next_id(w, &f);
     int n = sn_frame_build(p, path, b->ops->layer, at, room);
-    if (n > 0 && path->ip_id && (uint32_t)n > w->run_length) { /* only the last of a run may differ, by being shorter */
-        path->ip_id = 0;
+    if (n > 0 && path->ip_id && (uint32_t)n > w->run_length) {
+        path->ip_id = f.ip_id = 0;
         n = sn_frame_build(p, path, b->ops->layer, at, room);
     }
     if (n <= 0) {
         sn_packet_add(&sn_packet_totals.lost, 1);
         return;
     }
-    struct sn_frame_out *f = &w->out[w->out_count++];
-    *f = (struct sn_frame_out){at, (uint32_t)n, path->ip_id, p->udp_sport, p->tclass, {0}, {0}};
-    memcpy(f->sgid, p->sgid, 16);
-    memcpy(f->dgid, p->dgid, 16);
-    if (!path->ip_id)
-        w->run_length = f->length;
-    w->out_used += (size_t)n;
+    f.length = (uint32_t)n;
+    sn_packet_queue(w, &f);
 }
 
 /* ---- acknowledgements that wait ---- */
@@ -166,13 +173,13 @@ static uint32_t qpn_of(const struct sn_held_ack *h)
 }
 
 /* Replaced while it waited. By one that says no more: the peer has sent again, since it misses this one. */
-static void ack_replaced(struct sn_packet_wire *w, const struct sn_held_ack *h, const struct sn_burst *by)
+static void ack_replaced(struct sn_packet_wire *w, const struct sn_held_ack *h, uint32_t sqpn, uint32_t psn)
 {
-    uint32_t psn;
-    memcpy(&psn, h->burst + offsetof(struct sn_burst, psn), sizeof(psn));
-    w->ack_news = sn_psn_diff(by->psn, psn) > 0;
+    uint32_t before;
+    memcpy(&before, h->burst + offsetof(struct sn_burst, psn), sizeof(before));
+    w->ack_news = sn_psn_diff(psn, before) > 0;
     if (w->ack_news)
-        sn_talk_covered(&w->talks, by->sqpn);
+        sn_talk_covered(&w->talks, sqpn);
     else
         w->patience = 1;
 }
@@ -184,11 +191,11 @@ static void append_acks(struct sn_packet_wire *w)
     w->patience = 0;
     for (unsigned i = 0; i < w->acks; i++) {
         struct sn_held_ack *h = &w->ack[i];
-        if (w->out_count == w->out_max || w->out_used + OVERHEAD > w->out_room)
+        if (!sn_packet_has_room(w))
             sn_packet_flush(w);
         memcpy(&w->packet, h->burst, sizeof(h->burst));
         w->packet.udp_sport = h->udp_sport;
-        if (w->out_count < w->out_max && w->out_used + OVERHEAD <= w->out_room)
+        if (sn_packet_has_room(w))
             append(w, &w->packet, &h->path);
         else
             sn_packet_add(&sn_packet_totals.lost, 1);
@@ -198,27 +205,38 @@ static void append_acks(struct sn_packet_wire *w)
 }
 
 /* A later acknowledgement of the same queue pair says all that the earlier one did (9.7.5.1.2). */
-static bool hold_ack(struct sn_packet_wire *w, const struct sn_burst *b, uint16_t sport,
-                     const struct sn_frame_path *path)
+bool sn_packet_hold_ack(struct sn_packet_wire *w, const struct sn_burst *b, uint16_t sport, const struct sn_frame_path *path,
+                        uint64_t route)
 {
     unsigned i = 0;
-    while (i < w->acks) {
-        struct sn_burst held;
-        memcpy(&held, w->ack[i].burst, sizeof(w->ack[i].burst));
-        if (held.sqpn == b->sqpn && held.dqpn == b->dqpn && !memcmp(held.dgid, b->dgid, 16))
-            break;
+    while (i < w->acks && memcmp(w->ack[i].burst, b, offsetof(struct sn_burst, service))) /* GIDs and numbers */
         i++;
-    }
     if (i == SN_HELD_ACKS)
         return false;
     if (w->patience && i < w->acks)
-        ack_replaced(w, &w->ack[i], b);
+        ack_replaced(w, &w->ack[i], b->sqpn, b->psn);
     else
         w->ack_news = true;
     w->acks += i == w->acks;
+    w->ack[i].route = route;
     w->ack[i].udp_sport = sport;
     w->ack[i].path = *path;
     memcpy(w->ack[i].burst, b, sizeof(w->ack[i].burst));
+    return true;
+}
+
+bool sn_packet_renew_ack(struct sn_packet_wire *w, const struct sn_short *m, uint32_t sqpn, uint64_t route)
+{
+    struct sn_held_ack *h = &w->ack[0];
+    if (w->acks != 1 || h->route != route)
+        return false;
+    if (w->patience)
+        ack_replaced(w, h, sqpn, m->psn);
+    else
+        w->ack_news = true;
+    h->burst[offsetof(struct sn_burst, syndrome)] = m->syndrome;
+    memcpy(h->burst + offsetof(struct sn_burst, psn), &m->psn, sizeof(m->psn));
+    memcpy(h->burst + offsetof(struct sn_burst, msn), &m->msn, sizeof(m->msn));
     return true;
 }
 
@@ -236,7 +254,7 @@ static uint32_t packets_of(const struct sn_burst *b)
 static bool has_room(const struct sn_packet_wire *w, const struct sn_burst *b, uint32_t packets)
 {
     return w->out_count + packets <= w->out_max &&
-           w->out_used + b->length + (size_t)packets * OVERHEAD <= w->out_room;
+           w->out_used + b->length + (size_t)packets * SN_PACKET_OVERHEAD <= w->out_room;
 }
 
 /* Frames are built in host memory: payload elsewhere comes through the copy engine first. */
@@ -321,7 +339,7 @@ static int send_burst(struct sn_wire *wire, const struct sn_burst *burst)
         burst = &w->fetched;
     }
     w->quiet = 0;
-    if (is_plain_ack(burst) && hold_ack(w, burst, sport, &path))
+    if (is_plain_ack(burst) && sn_packet_hold_ack(w, burst, sport, &path, 0))
         return 0;
     if (w->acks && !is_request(burst))
         append_acks(w); /* answers keep their order */
@@ -351,8 +369,7 @@ void sn_packet_send_raw(struct sn_packet_wire *w, const uint8_t *bytes, size_t l
 
 /* ---- in --------------------------------------------------------------------------------------------------------- */
 
-/* The NIC with this GID and the QP number's slot, or any for QP 1; *ours: one with that GID is here, whatever its slot. */
-static struct sn_nic *find_nic(struct sn_port *port, const uint8_t gid[16], uint32_t qpn, bool *ours)
+struct sn_nic *sn_packet_find_nic(struct sn_port *port, const uint8_t gid[16], uint32_t qpn, bool *ours)
 {
     *ours = false;
     for (struct sn_nic *nic = port->nics; nic; nic = nic->next)
@@ -397,6 +414,8 @@ static void deliver(struct sn_packet_wire *w, const struct sn_frame_in *in)
     struct sn_backend *b = w->backend;
     struct sn_burst *packet = &w->packet;
     bool ours;
+    if (w->ops.send_short && sn_packet_take_short(w, in))
+        return;
     enum sn_frame_verdict v = parse(w, in, packet);
     if (v == SN_FRAME_NOT_ROCE && w->neigh && sn_neigh_frame(w->neigh, in->bytes, in->length))
         return;
@@ -404,7 +423,7 @@ static void deliver(struct sn_packet_wire *w, const struct sn_frame_in *in)
         sn_packet_add(&sn_packet_totals.refused[v], 1);
         return;
     }
-    struct sn_nic *nic = find_nic(w->wire.port, packet->dgid, packet->dqpn, &ours);
+    struct sn_nic *nic = sn_packet_find_nic(w->wire.port, packet->dgid, packet->dqpn, &ours);
     if (in->passed_on && nic) {
         sn_packet_add(&sn_packet_totals.passed_to_us, 1);
         if (b->ops->passed_on)
@@ -546,6 +565,7 @@ void sn_packet_unbind(struct sn_wire *wire, const uint8_t gid0[16])
 {
     struct sn_packet_wire *w = own(wire);
     sn_port_lock(wire->port);
+    sn_packet_forget_shorts(w);
     append_acks(w); /* they would leave with the next turns, and there may be none: a peer waits for them */
     sn_packet_flush(w);
     for (struct packet_nic **p = &w->nics; *p; p = &(*p)->next)
@@ -592,7 +612,7 @@ static bool allocate(struct sn_packet_wire *w, uint32_t burst_bytes)
 {
     /* Two of the largest bursts, cut to the smallest packets. */
     w->out_max = 2 * (burst_bytes / 256 + 64);
-    w->out_room = 2 * ((size_t)burst_bytes + 4096) + (size_t)w->out_max * OVERHEAD;
+    w->out_room = 2 * ((size_t)burst_bytes + 4096) + (size_t)w->out_max * SN_PACKET_OVERHEAD;
     w->out_bytes = malloc(w->out_room);
     w->out = malloc(w->out_max * sizeof(*w->out));
     return w->out_bytes && w->out;
@@ -629,6 +649,8 @@ int sn_packet_wire_create(struct sn_port *port, struct sn_backend *backend, bool
     static const struct sn_wire_ops template = OPS("");
     w->ops = template;
     w->ops.name = backend->ops->name;
+    if (backend->ops->layer == SN_LAYER_UDP)
+        w->ops.send_short = sn_packet_send_short;
     w->wire.ops = &w->ops;
     w->wire.port = w->port = port;
     w->backend = backend;

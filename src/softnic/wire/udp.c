@@ -254,6 +254,7 @@ static void passed_on(struct sn_backend *b, const struct sn_frame_in *in)
 static void unbind_udp(struct sn_backend *b, const struct sn_slot *slot)
 {
     struct udp_backend *u = own(b);
+    u->last.fd = -1;
     for (unsigned g = 0; g < slot->gid_count; g++) {
         for (unsigned i = u->tx_count; i-- > 0;)
             if (!memcmp(u->tx[i].local, slot->gid[g], 16)) {
@@ -339,6 +340,7 @@ int sn_udp_open(struct sn_backend **out)
     u->base.runs = true;
     u->base.id_unknown = true;
     u->used = UDP_MESSAGES;
+    u->last.fd = -1;
     *out = &u->base;
     return 0;
 }

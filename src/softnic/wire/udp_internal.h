@@ -58,6 +58,15 @@ struct udp_arrival { /* what a message's control data say */
     bool same_user;
 };
 
+/* Where the last lone frame went. */
+struct udp_way {
+    int fd; /* a source's; -1: none */
+    uint8_t sgid[16], dgid[16];
+    uint16_t port;
+    socklen_t length;
+    struct sockaddr_storage to;
+};
+
 struct udp_backend {
     struct sn_backend base; /* first */
     struct udp_rx rx[UDP_MAX_RX];
@@ -65,6 +74,7 @@ struct udp_backend {
     unsigned polls, start; /* start: where the next look begins, so that a busy socket does not starve the others */
     struct udp_tx tx[UDP_MAX_SOURCES];
     unsigned tx_count;
+    struct udp_way last;
     /* One recvmmsg call's messages, of which frames [at, ...) of message `current` on are not given out yet. */
     uint8_t *buffer;
     struct udp_message message[UDP_MESSAGES];
@@ -74,7 +84,6 @@ struct udp_backend {
     unsigned used; /* headers to be made ready again before the next call */
     size_t at;
     struct udp_rx from; /* the socket that they came through */
-    bool bare;          /* without control data */
     struct udp_arrival arrival; /* of message `current` */
 };
 

@@ -70,8 +70,7 @@ static bool next_frame(struct udp_backend *u, struct sn_frame_in *in)
         size_t left = m->msg_len - u->at, length;
         const struct udp_arrival *a = &u->arrival;
         if (u->at == 0)
-            u->arrival = u->bare ? (struct udp_arrival){.tclass = u->from.lone.tclass, .hop_limit = u->from.lone.hop_limit}
-                                 : read_control(&m->msg_hdr);
+            u->arrival = read_control(&m->msg_hdr);
         if (u->at >= m->msg_len || m->msg_hdr.msg_flags & MSG_TRUNC) {
             u->current++;
             u->at = 0;
@@ -87,12 +86,7 @@ static bool next_frame(struct udp_backend *u, struct sn_frame_in *in)
         }
         *in = (struct sn_frame_in){
             .bytes = bytes, .length = (uint32_t)length, .tclass = a->tclass, .hop_limit = a->hop_limit};
-        if (u->bare && u->from.role == UDP_CONNECTED) {
-            memcpy(in->sgid, u->from.peer, 16);
-            in->udp_sport = u->from.peer_port;
-        } else {
-            udp_gid_of(&u->message[u->current].from, in->sgid, &in->udp_sport);
-        }
+        udp_gid_of(&u->message[u->current].from, in->sgid, &in->udp_sport);
         memcpy(in->dgid, u->from.local, 16);
         return true;
     }
@@ -151,13 +145,13 @@ static void go_bare(struct udp_rx *r)
 /* What udp_lone.h makes of the messages in hand. */
 static void note(struct udp_backend *u, struct udp_rx *r, unsigned n)
 {
-    struct udp_said s = {.bytes = u->buffer, .length = u->got[0].msg_len, .told = !u->bare};
-    if (!u->bare) {
-        struct udp_arrival a = read_control(&u->got[0].msg_hdr);
-        s.run = n > 1 || (a.segment && a.segment < s.length);
-        s.tclass = a.tclass;
-        s.hop_limit = a.hop_limit;
-    }
+    struct udp_arrival a = read_control(&u->got[0].msg_hdr);
+    struct udp_said s = {.bytes = u->buffer,
+                         .length = u->got[0].msg_len,
+                         .told = true,
+                         .run = n > 1 || (a.segment && a.segment < u->got[0].msg_len),
+                         .tclass = a.tclass,
+                         .hop_limit = a.hop_limit};
     if (udp_lone_found(&r->lone, &s))
         (void)offload(r, 1);
 }
@@ -180,8 +174,8 @@ static int fetch_told(struct udp_backend *u, struct udp_rx *r)
     return n;
 }
 
-/* One message, in the shortest way there is. Who sends to a connected socket is known. */
-static int fetch_bare(struct udp_backend *u, struct udp_rx *r)
+/* One message, which is one frame, in the shortest way there is. Who sends to a connected socket is known. */
+static bool fetch_bare(struct udp_backend *u, struct udp_rx *r, struct sn_frame_in *in)
 {
     struct sockaddr_storage *from = &u->message[0].from;
     socklen_t size = sizeof(*from);
@@ -191,16 +185,29 @@ static int fetch_bare(struct udp_backend *u, struct udp_rx *r)
     else
         length = recvfrom(r->fd, u->buffer, UDP_BUFFER, MSG_DONTWAIT, (struct sockaddr *)from, &size);
     if (length < 0)
-        return -1;
-    u->got[0].msg_len = (unsigned)length;
-    u->got[0].msg_hdr.msg_flags = 0;
-    return 1;
+        return false;
+    in->bytes = u->buffer;
+    in->length = (uint32_t)length;
+    in->passed_on = false;
+    in->tclass = r->lone.tclass;
+    in->hop_limit = r->lone.hop_limit;
+    memcpy(in->dgid, r->local, 16);
+    if (r->role == UDP_CONNECTED) {
+        memcpy(in->sgid, r->peer, 16);
+        in->udp_sport = r->peer_port;
+    } else {
+        udp_gid_of(from, in->sgid, &in->udp_sport);
+    }
+    r->heat = HOT_POLLS;
+    const struct udp_said s = {.bytes = u->buffer, .length = (size_t)length};
+    if (udp_lone_found(&r->lone, &s))
+        (void)offload(r, 1);
+    return length != 0; /* an empty one is no frame */
 }
 
 static bool fetch(struct udp_backend *u, struct udp_rx *r)
 {
-    u->bare = udp_lone_may_be_bare(&r->lone);
-    int n = u->bare ? fetch_bare(u, r) : fetch_told(u, r);
+    int n = fetch_told(u, r);
     if (n <= 0) {
         if (udp_lone_nothing(&r->lone))
             go_bare(r);
@@ -238,8 +245,19 @@ int udp_receive(struct sn_backend *b, struct sn_frame_in *frames, unsigned max)
     /* Frames point into the one set of buffers, so what is given out in one call comes from one system call. */
     for (unsigned k = 0; k < u->rx_count && !u->messages; k++) {
         unsigned i = (u->start + k) % u->rx_count;
-        if (worth_a_look(u, i) && fetch(u, &u->rx[i]))
+        struct udp_rx *r = &u->rx[i];
+        if (!worth_a_look(u, i))
+            continue;
+        if (udp_lone_may_be_bare(&r->lone)) {
+            if (fetch_bare(u, r, &frames[0])) {
+                u->start = i + 1;
+                b->more = false;
+                return 1;
+            }
+            (void)udp_lone_nothing(&r->lone);
+        } else if (fetch(u, r)) {
             u->start = i + 1;
+        }
     }
     while (n < max && next_frame(u, &frames[n]))
         n++;

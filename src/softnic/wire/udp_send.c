@@ -73,27 +73,40 @@ static int refused(struct sn_backend *b, int error)
     return -error;
 }
 
-/* A lone frame, for which somebody may be waiting: the shortest way into the kernel. */
-static int send_one(int source, const struct sn_frame_out *f)
+static bool find_way(struct udp_backend *u, const struct sn_frame_out *f)
 {
-    struct sockaddr_storage to;
-    socklen_t length = udp_sockaddr(f->dgid, SN_ROCE_PORT, &to);
-    return sendto(source, f->bytes, f->length, MSG_DONTWAIT, (struct sockaddr *)&to, length) < 0 ? -1 : 1;
+    struct udp_way *way = &u->last;
+    way->fd = udp_source(u, f->sgid, f->udp_sport);
+    if (way->fd < 0)
+        return false;
+    way->port = f->udp_sport;
+    memcpy(way->sgid, f->sgid, 16);
+    memcpy(way->dgid, f->dgid, 16);
+    way->length = udp_sockaddr(f->dgid, SN_ROCE_PORT, &way->to);
+    return true;
 }
 
-int udp_send(struct sn_backend *b, const struct sn_frame_out *frames, unsigned count)
+/* A lone frame, for which somebody may be waiting: the shortest way into the kernel. */
+static int send_one(struct udp_backend *u, const struct sn_frame_out *f)
 {
-    struct udp_backend *u = (struct udp_backend *)b;
+    const struct udp_way *way = &u->last;
+    bool known = way->fd >= 0 && way->port == f->udp_sport && !memcmp(way->dgid, f->dgid, 16) && !memcmp(way->sgid, f->sgid, 16);
+    if (!known && !find_way(u, f))
+        return -EADDRNOTAVAIL;
+    sn_packet_add(&sn_packet_totals.calls_sent, 1);
+    if (sendto(way->fd, f->bytes, f->length, MSG_DONTWAIT, (const struct sockaddr *)&way->to, way->length) < 0)
+        return refused(&u->base, errno);
+    return 1;
+}
+
+static int send_runs(struct udp_backend *u, const struct sn_frame_out *frames, unsigned count)
+{
     struct out_message out[UDP_MESSAGES];
     struct mmsghdr messages[UDP_MESSAGES];
     int source = udp_source(u, frames->sgid, frames->udp_sport);
     unsigned n = 0, used = 0, taken = 0;
     if (source < 0)
         return -EADDRNOTAVAIL;
-    if (count == 1 && !frames->tclass) {
-        sn_packet_add(&sn_packet_totals.calls_sent, 1);
-        return send_one(source, frames) < 0 ? refused(b, errno) : 1;
-    }
     while (n < UDP_MESSAGES && used < count) {
         const struct sn_frame_out *f = &frames[used];
         if (f->udp_sport != frames->udp_sport || memcmp(f->sgid, frames->sgid, 16) != 0)
@@ -106,8 +119,14 @@ int udp_send(struct sn_backend *b, const struct sn_frame_out *frames, unsigned c
     int sent = sendmmsg(source, messages, n, MSG_DONTWAIT);
     sn_packet_add(&sn_packet_totals.calls_sent, 1);
     if (sent < 0)
-        return refused(b, errno);
+        return refused(&u->base, errno);
     for (int i = 0; i < sent; i++)
         taken += out[i].frames;
     return (int)taken;
+}
+
+int udp_send(struct sn_backend *b, const struct sn_frame_out *frames, unsigned count)
+{
+    struct udp_backend *u = (struct udp_backend *)b;
+    return count == 1 && !frames->tclass ? send_one(u, frames) : send_runs(u, frames, count);
 }

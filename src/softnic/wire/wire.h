@@ -17,7 +17,7 @@ enum { SN_SHORT_BYTES = 8 };
  * As a burst it would have FIRST and LAST among its flags, one packet, and a queue pair's own addressing (RC, no congestion mark).
  */
 struct sn_short {
-    uint8_t kind, flags, syndrome, mtu; /* as in a burst */
+    uint8_t kind, flags, syndrome, mtu; /* as in a burst; one that was a frame has mtu 0 and no sqpn */
     uint32_t dqpn, sqpn, psn, length;
     uint32_t rkey, msn;
     uint64_t va, word; /* word: the payload, in the order of memory */
