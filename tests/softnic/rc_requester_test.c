@@ -448,6 +448,45 @@ static void test_rnr_retry(void **state)
     }
 }
 
+/*
+ * Some responders (Linux's rdma_rxe) answer the packets behind the one that they were not ready for with NAK sequence error.
+ * That is no loss: nothing is sent before the wait ends, and no retry is used up, however often it happens; nor is one by
+ * such a NAK that comes after the wait.
+ */
+static void test_rnr_then_sequence(void **state)
+{
+    struct options o = rc(PSN);
+    struct rig r;
+    (void)state;
+
+    o.rnr_retry = 7;
+    o.retry = 1;
+    o.ack_timeout = 0;
+    rig_open(&r, &o);
+    struct wr wr = wr_send(&r.e, 0, 10);
+    uint32_t a = post(&r.e, &wr), b = post(&r.e, &wr);
+    rig_run(&r);
+    for (unsigned round = 0; round < 50; round++) {
+        bool late = round % 2;
+        skip_sent(&r);
+        rig_answer(&r, SN_AETH_RNR | 12, PSN); /* 0.64 ms */
+        if (!late)
+            rig_answer(&r, SN_AETH_NAK_SEQUENCE, PSN);
+        rig_run(&r);
+        rig_expect_silence(&r);
+        pass(&r, 2000000);
+        expect_sent(&r, SN_KIND_SEND, PSN);
+        if (late)
+            rig_answer(&r, SN_AETH_NAK_SEQUENCE, PSN);
+        assert_int_equal(end_state(&r.e), SN_QP_RTS);
+    }
+    skip_sent(&r);
+    rig_answer(&r, SN_AETH_ACK, PSN + 1);
+    expect_ok(&r.e, a);
+    expect_ok(&r.e, b);
+    rig_close(&r);
+}
+
 /* ---- READ and atomics (9.7.6.1.2) ---------------------------------------------------------------------------------- */
 
 static void test_read_in_packets(void **state)
@@ -751,6 +790,7 @@ int main(void)
         cmocka_unit_test(test_retries_come_back),
         cmocka_unit_test(test_rnr_timers),
         cmocka_unit_test(test_rnr_retry),
+        cmocka_unit_test(test_rnr_then_sequence),
         cmocka_unit_test(test_read_in_packets),
         cmocka_unit_test(test_lost_response),
         cmocka_unit_test(test_implied_nak),

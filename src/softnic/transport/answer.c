@@ -142,7 +142,9 @@ void sn_rc_acknowledged(struct sn_qp *qp, uint32_t psn, uint8_t syndrome)
     } else if (syndrome == SN_AETH_NAK_SEQUENCE) {
         qp->nic->counters.packet_seq_err++;
         sn_rc_complete(qp);
-        sn_rc_retry(qp);
+        /* What a peer that is not ready makes of the packets behind the one that it refused: they come again when the wait ends. */
+        if (!qp->tx.rnr_wait)
+            sn_rc_retry(qp);
     } else {
         refused(qp, psn, syndrome);
     }

@@ -76,6 +76,7 @@ void sn_rc_rnr(struct sn_qp *qp, uint8_t code)
         }
         tx->rnr_retries--;
     }
+    tx->retries = qp->params.retry_count; /* the request has arrived, and in its turn: what this counts has not happened to it */
     sn_rc_go_back(qp, tx->una);
     tx->rnr_wait = true;
     sn_timer_arm(&qp->port->wheel, &qp->timer, sn_port_now(qp->port) + sn_rnr_ns(code));
