@@ -23,7 +23,7 @@ THREADED = verbs_thread_test verbs_event_test verbs_event_async_test verbs_objec
     test_shm_hostile wires_thread_test wires_share_test rdmacm_test dropin_dv
 
 .DEFAULT_GOAL := all
-.PHONY: fuzz all help deps demo test compat bench bench-scale bench-alternatives $(SANITIZERS) tsan-threads aarch64 install lint format clean distclean newcomer
+.PHONY: fuzz all help deps demo test compat interop bench bench-scale bench-alternatives $(SANITIZERS) tsan-threads aarch64 install lint format clean distclean newcomer
 
 all: ## build everything into build/
 	@scripts/install-deps.sh --check build
@@ -46,6 +46,11 @@ compat: deps ## unmodified programs (perftest, pyverbs, UCX, OpenMPI...) on soft
 	@scripts/install-deps.sh compat
 	@$(MAKE) --no-print-directory all
 	@scripts/compat.sh $(BUILD) $(COMPAT_ARGS)
+
+interop: deps ## every operation live with Linux's rdma_rxe in an emulated machine: IPv4, IPv6, faults (docs/wires.md)
+	@scripts/install-deps.sh interop
+	@$(MAKE) --no-print-directory all
+	@scripts/interop-rxe.sh $(BUILD)
 
 bench: deps ## benchmarks beside their floors (cache-line round trip, memcpy)
 	@scripts/install-deps.sh bench

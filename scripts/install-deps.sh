@@ -29,10 +29,12 @@ packages_of() {
         echo ibverbs-utils perftest rdmacm-utils ucx-utils libfabric-bin python3 python3-pyverbs ;;
     compat) # all that scripts/compat.sh runs
         echo ibverbs-utils perftest rdmacm-utils ucx-utils libfabric-bin python3 python3-pyverbs openmpi-bin libopenmpi-dev tshark ;;
+    interop) # a virtual machine with Linux's rdma_rxe
+        echo qemu-system-x86 cpio busybox-static kmod iproute2 ibverbs-providers tshark ;;
     newcomer)
         echo debootstrap git ;;
     *)
-        echo "install-deps: unknown group '$1' (build, demo, bench, alternatives, aarch64, clang, fuzz, lint, wire-tests, compat-tests, compat, newcomer)" >&2
+        echo "install-deps: unknown group '$1' (build, demo, bench, alternatives, aarch64, clang, fuzz, lint, wire-tests, compat-tests, compat, interop, newcomer)" >&2
         return 1 ;;
     esac
 }
