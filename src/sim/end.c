@@ -193,7 +193,7 @@ void sim_end_ring(struct sim_end *end)
     uint64_t value = sn_doorbell_build(end->qpn, end->pi);
 
     end->record[1] = sn_swap32(end->pi & 0xffff);
-    __atomic_store_n((uint64_t *)end->host->uar.reg, value, __ATOMIC_RELEASE);
+    __atomic_store_n(end->host->reg, value, __ATOMIC_RELEASE);
     sim_host_run_soon(end->host);
 }
 

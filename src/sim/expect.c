@@ -11,58 +11,72 @@ enum { BEGINNING = 256 };
 
 /* ---- a host ----------------------------------------------------------------------------------------------------- */
 
-static void ask_for_queues(const struct sim_host *host, const struct sim_end *end)
+enum visit { /* what will happen at a host, beside a packet that comes */
+    ENDS = 1,  /* a connection is over */
+    OPENS = 2, /* one is opened, */
+    RINGS = 4, /* and it begins; */
+    LOCAL = 8, REMOTE = 16, /* one of the two keys is used */
+};
+
+/* Of each completion queue the entry behind the last one is looked at. When a connection is over its receives are flushed. */
+static void ask_for_queues(const struct sim_host *host, const struct sim_end *end, unsigned visit)
 {
+    enum { REQUESTS = 1, FLUSHES = 2 };
     uint32_t mask = (1u << host->log_cq) - 1;
 
-    __builtin_prefetch(host->out);
+    sim_ask_for(host->out, SIM_LINK_LINES);
     __builtin_prefetch(host->cq_record);
-    for (unsigned which = 0; which < 2; which++)
-        __builtin_prefetch(host->cq[which] + (size_t)(host->ci[which] & mask) * 64);
+    for (uint32_t which = 0; which < 2; which++)
+        for (uint32_t i = 0; i <= (visit & ENDS ? which == 0 ? REQUESTS : FLUSHES : 0); i++)
+            __builtin_prefetch(host->cq[which] + (size_t)((host->ci[which] + i) & mask) * 64);
     if (end != NULL && host->by_qpn != host->few)
         __builtin_prefetch(&host->by_qpn[end->qpn & host->hash_mask]);
 }
 
-/*
- * The host first, then its NIC, its port, the queue pair and the keys of one end (NULL: none), and what these refer to.
- * opens: a connection will be opened there.
- */
-static void host_step(const struct sim_host *host, const struct sim_end *end, bool opens, unsigned step)
+/* The host first, then its NIC, its port, the queue pair and the keys of one end (NULL: none), and what these refer to. */
+static void host_step(const struct sim_host *host, const struct sim_end *end, unsigned visit, unsigned step)
 {
-    struct sn_expected what = {.creates = opens, .rings = opens};
+    struct sn_expected what = {.creates = visit & OPENS, .rings = visit & RINGS, .ends = visit & ENDS};
 
     if (step == 0)
         sim_ask_for(host, offsetof(struct sim_host, shared_done));
     if (step == 0 || step > SN_EXPECT_STEPS)
         return;
-    if (end != NULL)
-        what = (struct sn_expected){.qpn = end->qpn,
-                                    .keys = end->conn == NULL ? 0 : 2,
-                                    .key = {end->lkey, end->rkey},
-                                    .creates = opens,
-                                    .rings = opens};
+    if (end != NULL) {
+        what.qpn = end->qpn;
+        if (visit & (LOCAL | ENDS))
+            what.key[what.keys++] = end->lkey;
+        if (visit & (REMOTE | ENDS))
+            what.key[what.keys++] = end->rkey;
+    }
     sn_nic_expect(host->nic, &what, step - 1);
     if (step == 1)
-        ask_for_queues(host, end);
-    if (step == 2)
-        sim_ask_for(host->out->first, 4 * sizeof(*host->out->first));
+        ask_for_queues(host, end, visit);
+    if (step == 2 && (visit & RINGS))
+        __builtin_prefetch(host->reg);
 }
 
 void sim_host_expect(const struct sim_host *host, unsigned step)
 {
-    host_step(host, NULL, false, step);
+    host_step(host, NULL, 0, step);
 }
 
 /* ---- a connection ------------------------------------------------------------------------------------------------- */
 
 static void ask_for_end(const struct sim_end *end, unsigned step)
 {
+    const struct sim *sim;
+
     if (step == 0) {
         sim_ask_for(end, offsetof(struct sim_end, shadow));
         return;
     }
+    if (step > 1)
+        return;
+    sim = end->host->sim;
     __builtin_prefetch(sim_end_wr((struct sim_end *)(uintptr_t)end, end->settled));
-    __builtin_prefetch(end->sq);
+    __builtin_prefetch(end->sq + (size_t)(end->pi & (sim->depth - 1)) * 64);
+    __builtin_prefetch(end->rq + (size_t)(end->rq_pi & (sim->receives - 1)) * 32);
     __builtin_prefetch(end->record);
 }
 
@@ -80,13 +94,41 @@ static bool ends_with(const struct sim_conn *conn, const struct sim_packet *p)
 static void ask_for_memory(const struct sim_packet *p, const struct sim_end *own)
 {
     const struct sn_burst *b = &p->header;
-    bool named = b->kind == SN_KIND_WRITE || b->kind == SN_KIND_READ_REQUEST;
+    bool named = b->kind == SN_KIND_WRITE || b->kind == SN_KIND_READ_REQUEST || b->kind == SN_KIND_ATOMIC_FA;
     uint32_t at = named ? (uint32_t)b->va : b->kind == SN_KIND_SEND ? own->at.recv : 0;
 
-    if (at != 0 && at < own->at.size)
+    if (named && (uint64_t)b->va >= SIM_SHARED_IOVA)
+        __builtin_prefetch(own->host->shared);
+    else if (named || at != 0)
         sim_ask_for(own->mem + at, BEGINNING);
-    for (int i = 0; at == 0 && i < 2; i++)
-        sim_ask_for(p->conn->end[i]->mem, BEGINNING);
+    else
+        for (int i = 0; i < 2; i++)
+            sim_ask_for(p->conn->end[i]->mem, BEGINNING);
+}
+
+/* What is done with a packet: a request's own memory, or what is waiting for it. */
+static unsigned visit_of(const struct sim_packet *p, bool ends)
+{
+    switch (p->header.kind) {
+    case SN_KIND_SEND:
+        return LOCAL;
+    case SN_KIND_ACK:
+        return ends ? ENDS | OPENS | RINGS : 0;
+    case SN_KIND_READ_RESPONSE:
+    case SN_KIND_ATOMIC_ACK:
+        return ends ? LOCAL | ENDS | OPENS | RINGS : LOCAL;
+    default:
+        return REMOTE;
+    }
+}
+
+/* A request that uses no receive is nothing to the applications yet. */
+static bool completes(const struct sim_packet *p)
+{
+    uint8_t kind = p->header.kind;
+
+    return kind == SN_KIND_SEND || kind == SN_KIND_ACK || kind == SN_KIND_ATOMIC_ACK || kind == SN_KIND_READ_RESPONSE ||
+           (p->header.flags & SN_BURST_IMM);
 }
 
 /* Taking it down goes to the peer as well, and what is opened in its place to somebody else. */
@@ -95,14 +137,14 @@ static void ask_for_successor(struct sim *sim, const struct sim_conn *conn, cons
     enum { PEER = 3, LANE = 4, NEXT = 5 };
     const struct sim_host *next;
 
-    host_step(own->peer->host, own->peer, false, step - PEER);
+    host_step(own->peer->host, own->peer, ENDS, step - PEER);
     if (step == LANE)
         sim_ask_for(conn->lane, sizeof(*conn->lane));
     if (step < NEXT || (next = sim_lane_next(sim, conn->lane)) == NULL)
         return;
-    if (step == NEXT + 1 && next->free_end != NULL)
-        ask_for_end(next->free_end, 0);
-    host_step(next, step <= NEXT + 1 ? NULL : next->free_end, true, step - NEXT);
+    if (step > NEXT && next->free_end != NULL)
+        ask_for_end(next->free_end, step - NEXT - 1);
+    host_step(next, step <= NEXT + 1 ? NULL : next->free_end, OPENS, step - NEXT);
 }
 
 static void ask_for_conn(struct sim *sim, const struct sim_packet *p, bool ends, unsigned step)
@@ -112,13 +154,14 @@ static void ask_for_conn(struct sim *sim, const struct sim_packet *p, bool ends,
 
     if (step == 1)
         __builtin_prefetch(conn);
-    if (step == 2)
-        for (int i = 0; i < 2; i++)
-            ask_for_end(conn->end[i], 0);
-    if (step < 3)
+    if (step < 2)
         return;
     own = conn->end[conn->target == p->target];
-    if (step == 3)
+    if (step == 2 && !completes(p))
+        __builtin_prefetch(own);
+    for (int i = 0; step == 2 && completes(p) && i < 2; i++)
+        ask_for_end(conn->end[i], 0);
+    if (step == 3 && completes(p))
         ask_for_end(own, 1);
     if (step == 4)
         ask_for_memory(p, own);
@@ -134,24 +177,24 @@ void sim_packet_expect(struct sim *sim, const struct sim_packet *p, unsigned ste
     bool ends;
 
     if (step == 0) { /* nothing of it is looked at before it has come */
-        sim_ask_for(p, SIM_PACKET_SIZE);
+        __builtin_prefetch(p);
         return;
     }
     conn = p->conn;
     if (p->way != NULL) { /* a switch: the cable that it takes next */
         if (step == 1)
-            __builtin_prefetch(p->way);
-        if (step == 2)
-            sim_ask_for(p->way->first, 4 * sizeof(*p->way->first));
+            sim_ask_for(p->way, SIM_LINK_LINES);
         return;
     }
+    if (step == 1)
+        sim_ask_for(p, SIM_PACKET_SIZE);
     if (step == 1 && p->bytes != NULL)
         sim_ask_for(p->bytes, BEGINNING);
     ends = step >= 3 && conn != NULL && ends_with(conn, p);
     if (step < 3 || conn == NULL)
-        host_step(&sim->host[p->target], NULL, false, step - 1);
+        host_step(&sim->host[p->target], NULL, 0, step - 1);
     else
-        host_step(&sim->host[p->target], conn->end[conn->target == p->target], ends, step - 1);
+        host_step(&sim->host[p->target], conn->end[conn->target == p->target], visit_of(p, ends), step - 1);
     if (conn != NULL)
         ask_for_conn(sim, p, ends, step);
 }

@@ -59,11 +59,11 @@ static bool acts(struct sim_fault_state *state, const struct sim_packet *p, uint
 static bool act(struct sim_stage *s, struct sim_fault_state *state, struct sim_packet *p)
 {
     const struct sim_fault *f = state->fault;
-    struct sim *sim = s->link->sim;
+    struct sim *sim = sim_stage_link(s)->sim;
     struct sim_packet *twin;
 
     if (f->kind == SIM_FAULT_PARTITION) {
-        if (!s->link->from_host || !in_window(f, sim->now) || names_host(f, p->source) == names_host(f, p->target))
+        if (!sim_stage_link(s)->from_host || !in_window(f, sim->now) || names_host(f, p->source) == names_host(f, p->target))
             return false;
         sim_packet_lose(sim, p, SIM_LOST_PARTITION);
         return true;
@@ -100,15 +100,15 @@ static bool act(struct sim_stage *s, struct sim_fault_state *state, struct sim_p
 
 static void faults_in(struct sim_stage *s, struct sim_packet *p)
 {
-    for (struct sim_fault_use *use = s->link->faults; use != NULL; use = use->next)
+    for (struct sim_fault_use *use = sim_stage_link(s)->faults; use != NULL; use = use->next)
         if (act(s, use->state, p))
             return;
     sim_stage_forward(s, p);
 }
 
-void sim_stage_faults(struct sim_link *link)
+int sim_stage_faults(struct sim_link *link)
 {
-    (void)sim_stage_add(link, faults_in);
+    return sim_stage_add(link, faults_in, 0, 0);
 }
 
 /* ---- life -------------------------------------------------------------------------------------------------------------- */

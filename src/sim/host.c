@@ -334,7 +334,7 @@ void sim_host_run(struct sim_host *host)
 
     host->blocked = false;
     do {
-        int did = sn_port_run(host->port);
+        int did = sn_port_run_locked(host->port); /* the only thread: nobody to lock out */
         work = did > 0 ? (unsigned)did : 0;
         work += poll_cqs(host);
     } while (work != 0 && ++turns < RUNS_MOST && sim->error == 0);

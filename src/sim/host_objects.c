@@ -120,15 +120,17 @@ static int create_objects(struct sim_host *host)
     ret = sn_pd_create(host->nic, &host->pdn);
     if (ret == 0)
         ret = sn_uar_alloc(host->nic, &host->uar);
+    host->reg = host->uar.reg;
     while (size < 2 * host->max_ends)
         size *= 2;
     host->hash_mask = size - 1;
     host->by_qpn = size <= SIM_FEW ? host->few : calloc(size, sizeof(*host->by_qpn));
     host->end = zeroed(host->max_ends * sizeof(*host->end));
-    host->cq_record = zeroed(64);
-    host->records = zeroed((size_t)host->max_ends * 8);
-    if (ret == 0 && (host->by_qpn == NULL || host->end == NULL || host->cq_record == NULL || host->records == NULL))
+    host->cq_record = zeroed(16 + (size_t)host->max_ends * 8);
+    if (ret == 0 && (host->by_qpn == NULL || host->end == NULL || host->cq_record == NULL))
         ret = -ENOMEM;
+    else
+        host->records = host->cq_record + 4;
     for (unsigned which = 0; ret == 0 && which < 2; which++)
         ret = create_cq(host, which);
     return ret == 0 ? create_shared(host) : ret;
@@ -214,7 +216,6 @@ void sim_host_destroy(struct sim_host *host)
     free(host->cq[0]);
     free(host->cq[1]);
     free(host->cq_record);
-    free(host->records);
     free(host->shared);
     free(host->shared_seen);
     if (host->by_qpn != host->few)
@@ -229,9 +230,11 @@ struct sim_end *sim_host_find_end(struct sim_host *host, uint32_t qpn)
 {
     uint32_t mask = host->hash_mask;
 
-    for (uint32_t i = qpn & mask; host->by_qpn[i] != 0; i = (i + 1) & mask)
-        if (host->end[host->by_qpn[i] - 1].qpn == qpn)
-            return &host->end[host->by_qpn[i] - 1];
+    for (uint32_t i = qpn & mask; host->by_qpn[i] != 0; i = (i + 1) & mask) {
+        struct sim_end *end = &host->end[(host->by_qpn[i] & 0xffff) - 1];
+        if (host->by_qpn[i] >> 16 == (qpn & 0xffff) && end->qpn == qpn)
+            return end;
+    }
     return NULL;
 }
 
@@ -280,7 +283,7 @@ static struct sim_end *make_end(struct sim_host *host)
     }
     for (i = end->qpn & mask; host->by_qpn[i] != 0;)
         i = (i + 1) & mask;
-    host->by_qpn[i] = (uint16_t)++host->ends;
+    host->by_qpn[i] = end->qpn << 16 | ++host->ends;
     sim->r.queue_pairs++;
     return end;
 }

@@ -37,17 +37,18 @@ struct sim_bytes { /* payload or frame; counted references, never changed while 
 
 #define SIM_HEADER_SIZE offsetof(struct sn_burst, iov_count)
 
-struct sim_packet { /* SIM_PACKET_SIZE bytes */
+struct sim_packet { /* SIM_PACKET_SIZE bytes; what a switch looks at is one cache line */
     struct sim_packet *next;
     struct sim_conn *conn;
     struct sim_link *way;   /* that it takes next; NULL: it is on its last, or there is none */
     struct sim_bytes *bytes; /* NULL: no payload, or that: */
     const uint8_t *noise;    /* a payload that is never going to change: no copy is made */
     uint64_t ready;         /* ns: when the stage before has done with it */
-    uint32_t source, target; /* hosts */
+    uint32_t target;        /* host */
     uint32_t host;          /* at the end of the cable that it is on; UINT32_MAX: a switch is there */
     uint32_t wire_bytes;    /* with preamble and gap: what a cable is busy with */
     uint32_t flow;          /* hash that chooses among equal paths */
+    uint32_t source;        /* host */
     uint16_t ip_id;
     bool is_frame;          /* bytes is a whole Ethernet frame */
     struct sn_burst header; /* its first SIM_HEADER_SIZE bytes; the payload is in `bytes` */
@@ -91,37 +92,66 @@ void sim_packet_mark(struct sim *sim, struct sim_packet *p); /* congestion exper
 
 /* ---- stages (stage.c): what a cable does to packets, in one direction ------------------------------------------ */
 
-/* One cache line each, those of a link one behind the other, so that a hop of a packet is a walk over neighbours. */
-struct sim_stage {
+struct sim_stage;
+/* What the stages of many links have in common. */
+struct sim_stage_kind {
+    struct sim_stage_kind *next;
     void (*in)(struct sim_stage *stage, struct sim_packet *p); /* takes the packet over */
-    struct sim_link *link;
+    uint64_t a, b;  /* parameters: see the stage */
+    uint32_t place; /* among the stages of its link */
+};
+
+struct sim_stage {
+    const struct sim_stage_kind *kind;
     struct sim_rng rng;
-    uint64_t a, b; /* parameters: see the stage */
-    uint64_t at;   /* ns. queue: free from then on; delay: the last packet's */
-    bool bad;      /* loss: in a burst */
-} __attribute__((aligned(64)));
+    union {
+        uint64_t at; /* ns. queue: free from then on; delay: the last packet's */
+        bool bad;    /* loss: in a burst */
+    };
+};
 enum { SIM_STAGES_MOST = 8 /* of a link */ };
+
+/* One direction of a cable. With the usual four stages two cache lines: all that a packet touches there. */
+struct sim_link {
+    struct sim *sim;
+    struct sim_fault_use *faults;
+    uint32_t number;
+    uint32_t from, to; /* host or switch number */
+    bool from_host, to_host;
+    bool queues;       /* the first stage is a queue */
+    uint8_t stages;
+    struct sim_stage stage[SIM_STAGES_MOST];
+} __attribute__((aligned(128)));
+enum { SIM_LINK_LINES = 128 /* bytes of it that are asked for */ };
+
+static inline struct sim_link *sim_stage_link(const struct sim_stage *s)
+{
+    return (struct sim_link *)((uintptr_t)(s - s->kind->place) - offsetof(struct sim_link, stage));
+}
 
 static inline void sim_stage_forward(struct sim_stage *s, struct sim_packet *p)
 {
-    s[1].in(&s[1], p);
+    s[1].kind->in(&s[1], p);
 }
 
-/* Each adds a stage behind the others of the link that is being made: sim_network_create has room for all. */
-void sim_stage_loss(struct sim_link *link, uint64_t rate, uint64_t burst);
-void sim_stage_corrupt(struct sim_link *link, uint64_t rate);
-void sim_stage_duplicate(struct sim_link *link, uint64_t rate);
-struct sim_stage *sim_stage_queue(struct sim_link *link, uint64_t rate, uint64_t limit, uint64_t ecn);
-void sim_stage_delay(struct sim_link *link, uint64_t delay, uint64_t jitter);
-void sim_stage_reorder(struct sim_link *link, uint64_t rate, uint64_t by);
-void sim_stage_faults(struct sim_link *link); /* fault.c: what `fault` lines ask of this cable */
-void sim_stage_end(struct sim_link *link);    /* gives the packet to the node at the cable's end, when it is time */
-struct sim_stage *sim_stage_add(struct sim_link *link, void (*in)(struct sim_stage *, struct sim_packet *));
+/* Each adds a stage behind the others of the link that is being made. 0 or -ENOMEM. */
+int sim_stage_loss(struct sim_link *link, uint64_t rate, uint64_t burst);
+int sim_stage_corrupt(struct sim_link *link, uint64_t rate);
+int sim_stage_duplicate(struct sim_link *link, uint64_t rate);
+int sim_stage_queue(struct sim_link *link, uint64_t rate, uint64_t limit, uint64_t ecn); /* the first one */
+int sim_stage_delay(struct sim_link *link, uint64_t delay, uint64_t jitter);
+int sim_stage_reorder(struct sim_link *link, uint64_t rate, uint64_t by);
+int sim_stage_faults(struct sim_link *link); /* fault.c: what `fault` lines ask of this cable */
+int sim_stage_end(struct sim_link *link);    /* gives the packet to the node at the cable's end, when it is time */
+int sim_stage_add(struct sim_link *link, void (*in)(struct sim_stage *, struct sim_packet *), uint64_t a, uint64_t b);
+void sim_stage_kinds_free(struct sim *sim);
 void sim_packet_arrive(void *packet, uint64_t sim); /* the event */
 static inline void sim_ask_for(const void *memory, size_t size)
 {
-    for (size_t i = 0; memory != NULL && i < size; i += 64)
-        __builtin_prefetch((const uint8_t *)memory + i);
+    const uint8_t *at = (const uint8_t *)((uintptr_t)memory & ~(uintptr_t)63);
+
+    for (; memory != NULL && at < (const uint8_t *)memory + size; at += 64)
+        __builtin_prefetch(at);
 }
 /*
  * What an event will touch, asked from the cache step by step (expect.c): first the event's object, then what that leads to.
@@ -134,15 +164,6 @@ void sim_packet_corrupt(struct sim *sim, struct sim_packet *p, struct sim_rng *r
 void sim_packet_lose(struct sim *sim, struct sim_packet *p, enum sim_loss why);
 
 /* ---- cables and switches (network.c) --------------------------------------------------------------------------- */
-
-struct sim_link { /* one direction of a cable */
-    struct sim *sim;
-    uint32_t number;
-    bool from_host, to_host;
-    uint32_t from, to; /* host or switch number */
-    struct sim_stage *first, *queue; /* queue: NULL without a rate */
-    struct sim_fault_use *faults;
-} __attribute__((aligned(64)));
 
 struct sim_switch {
     struct sim_link **out; /* to other switches; those to hosts: sim->down */
@@ -202,12 +223,12 @@ struct sim_needs {
     uint32_t write, send, read, read_back;
 };
 
-/* By cache lines: what names it; its memory; what of that is where; how far it has got. */
+/* By cache lines: what names it; what is in its memory; where; how far it has got. */
 struct sim_end {
     struct sim_host *host;
     struct sim_conn *conn;   /* NULL: free */
     struct sim_end *peer;
-    struct sim_end *next;    /* free list */
+    uint8_t *mem;            /* its own, or where nothing may write, the piece of the noise itself */
     uint32_t qpn, number;
     uint32_t lkey, rkey;
     uint32_t pi, rq_pi;      /* running indices */
@@ -216,8 +237,8 @@ struct sim_end {
     uint8_t *sq, *rq;
     /* Requests are numbered; each is one basic block. Of those sent unreliably all are kept. */
     struct sim_wr *wr;
-    /* Memory and what ought to be in it. */
-    uint8_t *mem;            /* its own, or where nothing may write, the piece of the noise itself */
+    struct sim_end *next;    /* free list */
+    /* What ought to be in `mem`. */
     const uint8_t *model;    /* `own_model`, or else a piece of the noise, with one change at most: */
     uint8_t *own_model;
     const uint8_t *change;   /* what is at [change_at, change_at + change_size) instead: noise too, or `change_word` */
@@ -308,16 +329,17 @@ struct sim_host {
     struct sim_link *out;
     struct sim_packet *inbox, **inbox_last;
     uint8_t *cq[2];      /* of requests, of receives */
-    uint32_t *cq_record;
+    uint32_t *cq_record; /* four words before `records` */
     uint32_t ci[2];
     struct sim_end *end, *free_end; /* made when needed */
-    uint16_t *by_qpn;    /* index of the end + 1: `few`, or memory of its own */
+    uint32_t *by_qpn;    /* low half of the QPN << 16 | index of the end + 1: `few`, or memory of its own */
     uint32_t hash_mask;
     uint32_t ends, max_ends;
-    uint16_t few[SIM_FEW];
+    uint32_t few[SIM_FEW];
     uint16_t ip_id;
     struct sim_conn *waiting, **waiting_last;
     uint64_t wake_at;    /* ns; UINT64_MAX: no event */
+    uint64_t *reg;       /* uar's */
     uint64_t *shared;    /* the shared counter: one word with guards, and who has got which value */
     uint32_t shared_key;
     uint32_t pdn, cqn[2];
@@ -368,8 +390,7 @@ struct sim {
     bool disorder;           /* cables may deliver twice, or not in order */
     uint64_t last_close; /* ns */
     uint64_t stages;     /* made: numbers their random streams */
-    struct sim_stage *stage; /* all of them, links in order */
-    size_t stage_count;
+    struct sim_stage_kind *stage_kinds;
     struct sim_pool pool;
     struct sn_inproc bursts; /* of all ports */
     void *blocks[32];    /* by log2 of the size; each begins with a pointer to the next */

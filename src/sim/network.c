@@ -133,44 +133,32 @@ static struct sim_link_params params_of(const struct sim *sim, const struct sim_
 static int build_stages(struct sim *sim, struct sim_link *link)
 {
     struct sim_link_params p = params_of(sim, link);
+    int ret = sim_faults_attach(sim, link);
 
-    if (p.rate != 0)
-        link->queue = sim_stage_queue(link, p.rate, link->from_host ? 0 : p.queue, p.ecn);
-    if (p.delay != 0 || p.jitter != 0)
-        sim_stage_delay(link, p.delay, p.jitter);
-    if (p.reorder != 0)
-        sim_stage_reorder(link, p.reorder, p.reorder_by);
-    if (p.loss != 0)
-        sim_stage_loss(link, p.loss, p.loss_burst);
-    if (p.corrupt != 0)
-        sim_stage_corrupt(link, p.corrupt);
-    if (p.duplicate != 0)
-        sim_stage_duplicate(link, p.duplicate);
-    if (sim_faults_attach(sim, link) != 0)
-        return -ENOMEM;
-    if (link->faults != NULL)
-        sim_stage_faults(link);
-    sim_stage_end(link);
-    return 0;
-}
-
-/* Cache lines of their own. */
-static void *lines(size_t count, size_t size)
-{
-    void *p = aligned_alloc(64, count * size + 64);
-
-    if (p != NULL)
-        memset(p, 0, count * size);
-    return p;
+    if (ret == 0 && p.rate != 0)
+        ret = sim_stage_queue(link, p.rate, link->from_host ? 0 : p.queue, p.ecn);
+    if (ret == 0 && (p.delay != 0 || p.jitter != 0))
+        ret = sim_stage_delay(link, p.delay, p.jitter);
+    if (ret == 0 && p.reorder != 0)
+        ret = sim_stage_reorder(link, p.reorder, p.reorder_by);
+    if (ret == 0 && p.loss != 0)
+        ret = sim_stage_loss(link, p.loss, p.loss_burst);
+    if (ret == 0 && p.corrupt != 0)
+        ret = sim_stage_corrupt(link, p.corrupt);
+    if (ret == 0 && p.duplicate != 0)
+        ret = sim_stage_duplicate(link, p.duplicate);
+    if (ret == 0 && link->faults != NULL)
+        ret = sim_stage_faults(link);
+    return ret == 0 ? sim_stage_end(link) : ret;
 }
 
 static int create_links(struct sim *sim, const struct plan *plan)
 {
     sim->links = 2 * plan->count;
-    sim->link = lines(sim->links, sizeof(*sim->link));
-    sim->stage = aligned_alloc(64, ((size_t)sim->links * SIM_STAGES_MOST + 1) * sizeof(*sim->stage));
-    if (sim->link == NULL || sim->stage == NULL)
+    sim->link = aligned_alloc(_Alignof(struct sim_link), (sim->links + 1u) * sizeof(*sim->link));
+    if (sim->link == NULL)
         return -ENOMEM;
+    memset(sim->link, 0, sim->links * sizeof(*sim->link));
     for (uint32_t i = 0; i < sim->links; i++) {
         const struct sim_cable *c = &plan->cable[i / 2];
         const struct sim_node_name *from = i & 1 ? &c->b : &c->a, *to = i & 1 ? &c->a : &c->b;
@@ -303,7 +291,7 @@ struct sim_link *sim_link_way(const struct sim_link *link, const struct sim_pack
 void sim_link_send(struct sim_link *link, struct sim_packet *p)
 {
     p->ready = link->sim->now;
-    link->first->in(link->first, p);
+    link->stage[0].kind->in(&link->stage[0], p);
 }
 
 /* The cable behind it is not looked at: it is out of the cache by now. */
@@ -354,7 +342,7 @@ void sim_network_free(struct sim *sim)
         free(sim->sw[i].to);
     }
     free(sim->link);
-    free(sim->stage);
+    sim_stage_kinds_free(sim);
     free(sim->sw);
     free(sim->home);
     free(sim->down);

@@ -157,22 +157,26 @@ struct sn_uar_object {
 /* ---- completion queues --------------------------------------------------------------------------------------- */
 
 struct sn_cq {
+    /* One cache line: what each CQE looks at. */
     uint8_t *ring;
     uint32_t mask, stride;
     uint32_t producer;  /* CQEs written since creation */
     uint32_t consumer;  /* last seen, when overrun matters */
+    uint32_t assigned;  /* slots given out; == producer when nothing is pending */
     uint8_t log_size, cqe_offset;
     bool collapsed, overrun_ignore, failed, gpu;
-    uint32_t number;
+    bool arms;                 /* somebody wants completions: its record is looked at */
+    bool timestamps;           /* attr's */
     struct sn_nic *nic;
     struct sn_qp *waiters;     /* WAITs blocked on it, by qp->wait_next */
-    struct sn_cq_pending *pending, **pending_tail; /* CQEs on their way to GPU memory */
-    uint32_t assigned;         /* slots given out; == producer when nothing is pending */
+    const void *consumer_record; /* the record's word in host memory; NULL: it is in GPU memory */
+    /* Rest. */
+    uint32_t number;
     uint32_t users;
+    struct sn_cq_pending *pending, **pending_tail; /* CQEs on their way to GPU memory */
     struct sn_uar_object *uar;
     /* Events; queue/event.c. */
     struct sn_watch *watches;
-    bool arms;                 /* somebody wants completions: its record is looked at */
     uint8_t fired;             /* number of the request that the last event answered */
     bool has_notable;
     uint32_t notified;         /* CQEs written when the last event was raised */
@@ -461,7 +465,7 @@ struct sn_port {
     atomic_uint foreign_turns;
     /* Arrays, of which most ports use the beginning, each behind what says how much of it is in use. */
     struct sn_inproc own_inproc;
-    struct sn_wheel wheel;
+    struct sn_wheel wheel SN_ALIGNED;
 };
 
 /* ns; one clock reading a turn. */

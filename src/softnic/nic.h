@@ -392,8 +392,9 @@ enum { SN_EXPECT_STEPS = 4, SN_EXPECT_KEYS = 2 };
 struct sn_expected {
     uint32_t qpn;
     uint32_t keys, key[SN_EXPECT_KEYS]; /* memory keys that will be used */
-    bool creates; /* keys will be created: nobody knows which */
+    bool creates; /* as many keys will be created */
     bool rings;   /* a doorbell will be rung */
+    bool ends;    /* the queue pair will be moved to ERR */
 };
 void sn_nic_expect(const struct sn_nic *nic, const struct sn_expected *what, unsigned step);
 

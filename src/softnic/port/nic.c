@@ -9,17 +9,24 @@
 #include "softnic/engine.h"
 #include "softnic/queue/regs.h"
 
-/* splitmix64 under a seed, so that a run can be repeated; otherwise the kernel's generator, which nobody can predict. */
+/* splitmix64 */
+static uint64_t random_next(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15ull;
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+}
+
+/* Under a seed a run can be repeated; otherwise it is the kernel's generator, which nobody can predict. */
 uint64_t sn_nic_random(struct sn_nic *nic)
 {
     uint64_t z;
 
     if (!nic->seeded && getrandom(&z, sizeof(z), 0) == (ssize_t)sizeof(z))
         return z;
-    z = (nic->random += 0x9e3779b97f4a7c15ull);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
+    return random_next(&nic->random);
 }
 
 int sn_nic_create(struct sn_port *port, const struct sn_nic_config *config, struct sn_nic **out)
@@ -54,15 +61,18 @@ enum { FEW_SLOTS = 32 };
 
 static void ask_for(const void *memory, size_t size)
 {
-    for (size_t i = 0; memory != NULL && i < size; i += SN_CACHE_LINE)
-        __builtin_prefetch((const uint8_t *)memory + i);
+    const uint8_t *at = (const uint8_t *)((uintptr_t)memory & ~(uintptr_t)(SN_CACHE_LINE - 1));
+
+    for (; memory != NULL && at < (const uint8_t *)memory + size; at += SN_CACHE_LINE)
+        __builtin_prefetch(at);
 }
 
 static void ask_for_port(const struct sn_port *port)
 {
     ask_for(port, offsetof(struct sn_port, hot) + sizeof(port->hot[0]));
-    __builtin_prefetch(&port->foreign_turns);
     __builtin_prefetch(&port->wheel);
+    if (!port->config.no_thread)
+        __builtin_prefetch(&port->foreign_turns);
 }
 
 /* All of a small map. */
@@ -86,21 +96,59 @@ static void ask_for_slot(const struct sn_map *m, uint32_t number)
         __builtin_prefetch(&m->slot[number & m->mask]);
 }
 
+/* Where the keys that are made next will be found: under a seed that is known. */
+static void ask_for_new_keys(const struct sn_nic *nic, unsigned keys)
+{
+    uint64_t random = nic->random;
+
+    while (nic->seeded && keys-- != 0)
+        ask_for_slot(&nic->mkeys, (uint32_t)random_next(&random));
+    __builtin_prefetch(nic->free_keys);
+}
+
 static void ask_for_qp(const struct sn_qp *qp)
 {
     ask_for(qp, offsetof(struct sn_qp, cnp_after));
-    ask_for(&qp->header, offsetof(struct sn_burst, qkey));
+    ask_for(&qp->header, offsetof(struct sn_burst, iov));
 }
 
-static void ask_for_queues(const struct sn_qp *qp)
+/* The slot of the timer that is armed, or will be when a request has been sent. */
+static void ask_for_timer(const struct sn_qp *qp, bool rings)
 {
-    if (qp->tx.table != NULL)
+    const struct sn_port *port = qp->port;
+
+    if (qp->timer.link != NULL)
+        __builtin_prefetch(qp->timer.link);
+    else if (rings && port->config.now != NULL)
+        __builtin_prefetch(sn_wheel_slot(&port->wheel, port->config.now(port->config.now_arg) +
+                                                           sn_ack_timeout_ns(qp->params.ack_timeout)));
+}
+
+static void ask_for_queues(const struct sn_qp *qp, const struct sn_expected *what)
+{
+    if (qp->tx.table != NULL && (qp->tx.head != qp->tx.tail || what->rings))
         ask_for(&qp->tx.table[qp->tx.head & qp->tx.mask], sizeof(*qp->tx.table));
     if (qp->rx.rd != NULL)
         ask_for(qp->rx.rd, sizeof(*qp->rx.rd));
     __builtin_prefetch(qp->rx.wqe);
-    ask_for(qp->send_cq, offsetof(struct sn_cq, attr));
-    ask_for(qp->recv_cq, offsetof(struct sn_cq, attr));
+    __builtin_prefetch(qp->send_cq); /* a CQE looks at one line */
+    __builtin_prefetch(qp->recv_cq);
+    ask_for_timer(qp, what->rings);
+}
+
+static void ask_for_place(const struct sn_nic *nic, const struct sn_expected *what)
+{
+    ask_for_port(nic->port);
+    if (what->rings)
+        ask_for_map(&nic->qps);
+    else
+        ask_for_slot(&nic->qps, what->qpn);
+    if (what->creates)
+        ask_for_new_keys(nic, SN_EXPECT_KEYS);
+    for (unsigned i = 0; i < what->keys; i++)
+        ask_for_slot(&nic->mkeys, what->key[i]);
+    if (what->ends)
+        __builtin_prefetch(&nic->counters.resp_cqe_flush_error);
 }
 
 void sn_nic_expect(const struct sn_nic *nic, const struct sn_expected *what, unsigned step)
@@ -116,23 +164,15 @@ void sn_nic_expect(const struct sn_nic *nic, const struct sn_expected *what, uns
     qp = step < 2 ? NULL : sn_qp_find(nic, what->qpn);
     switch (step) {
     case 1:
-        ask_for_port(port);
-        if (what->rings)
-            ask_for_map(&nic->qps);
-        else
-            ask_for_slot(&nic->qps, what->qpn);
-        if (what->creates) {
-            ask_for_map(&nic->mkeys);
-            __builtin_prefetch(nic->free_keys);
-        }
-        for (unsigned i = 0; i < what->keys; i++)
-            ask_for_slot(&nic->mkeys, what->key[i]);
+        ask_for_place(nic, what);
         break;
     case 2:
         if (qp != NULL)
             ask_for_qp(qp);
         for (unsigned i = 0; i < what->keys; i++)
             __builtin_prefetch(sn_mkey_find(&nic->mkeys, what->key[i]));
+        if (what->creates && nic->free_keys != NULL)
+            __builtin_prefetch(nic->free_keys->addr); /* the one behind it */
         if (port->hot_count != 0)
             __builtin_prefetch(port->hot[0]);
         if (what->rings)
@@ -140,7 +180,7 @@ void sn_nic_expect(const struct sn_nic *nic, const struct sn_expected *what, uns
         break;
     default:
         if (qp != NULL)
-            ask_for_queues(qp);
+            ask_for_queues(qp, what);
         if (port->hot_count != 0)
             __builtin_prefetch(port->hot[0]->reg[SN_REG_PLAIN]);
     }

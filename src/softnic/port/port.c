@@ -327,6 +327,8 @@ int sn_port_run_locked(struct sn_port *port)
 {
     int work = (int)turn(port);
 
+    if (port->config.no_thread)
+        return work;
     /* Tells the thread that somebody drives. The lock makes one writer of it, so no locked instruction is needed. */
     atomic_store_explicit(&port->foreign_turns, atomic_load_explicit(&port->foreign_turns, memory_order_relaxed) + 1,
                           memory_order_relaxed);

@@ -121,8 +121,8 @@ static bool has_room(struct sn_cq *cq)
 
     if (cq->assigned - cq->consumer <= cq->mask)
         return true;
-    if (cq->attr.record.space == SN_SPACE_HOST)
-        word = sn_load_acquire32((uint8_t *)cq->attr.record.addr + SN_CQ_DBR_CI);
+    if (cq->consumer_record != NULL)
+        word = sn_load_acquire32(cq->consumer_record);
     else
         (void)sn_mem_copy_now(cq->nic->port, &word, cq->attr.record.addr, 4, SN_SPACE_GPU);
     ci = sn_swap32(word) & 0xffffffu;
@@ -143,7 +143,7 @@ static bool push(struct sn_cq *cq, const struct sn_cqe_info *info)
         return false;
     }
     sn_cqe_build(info, sn_cqe_owner(cq->assigned, cq->log_size), &cqe);
-    if (cq->attr.timestamps && !sn_cqe_is_error(info->cqe_opcode))
+    if (cq->timestamps && !sn_cqe_is_error(info->cqe_opcode))
         cqe.timestamp = sn_put64(sn_port_now(cq->nic->port));
     if (cq->arms && (info->solicited || sn_cqe_is_error(info->cqe_opcode))) {
         cq->has_notable = true;
@@ -239,6 +239,9 @@ int sn_cq_create(struct sn_nic *nic, const struct sn_cq_attr *attr, uint32_t *cq
     cq->cqe_offset = (uint8_t)(attr->cqe_size - 64);
     cq->collapsed = attr->collapsed;
     cq->overrun_ignore = attr->overrun_ignore;
+    cq->timestamps = attr->timestamps;
+    if (cq->attr.record.space == SN_SPACE_HOST && cq->attr.record.length != 0)
+        cq->consumer_record = (const uint8_t *)cq->attr.record.addr + SN_CQ_DBR_CI;
     cq->pending_tail = &cq->pending;
     sn_cq_arm_init(cq);
     *cqn = cq->number;

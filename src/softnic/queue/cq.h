@@ -11,7 +11,7 @@ void sn_cq_release_waiters(struct sn_cq *cq); /* WAITs look again */
 /* Is there nothing to decide about a CQE but where it goes? A full ring is looked at again by queue/cq.c. */
 static inline bool sn_cq_takes(const struct sn_cq *cq)
 {
-    return !cq->failed && !cq->gpu && !cq->attr.timestamps &&
+    return !cq->failed && !cq->gpu && !cq->timestamps &&
            (cq->overrun_ignore || cq->assigned - cq->consumer <= cq->mask);
 }
 

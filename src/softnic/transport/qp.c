@@ -187,6 +187,12 @@ static void free_qp(struct sn_qp *qp)
     free(qp);
 }
 
+static void wake(struct sn_port *port)
+{
+    if (!port->config.no_thread)
+        sn_port_wake(port);
+}
+
 int sn_qp_create(struct sn_nic *nic, const struct sn_qp_attr *attr, uint32_t *qpn)
 {
     struct sn_uar_object *uar = NULL;
@@ -221,7 +227,7 @@ int sn_qp_create(struct sn_nic *nic, const struct sn_qp_attr *attr, uint32_t *qp
         sn_uar_attach(uar, qp);
     count_users(qp, 1);
     *qpn = qp->qpn;
-    sn_port_wake(nic->port);
+    wake(nic->port);
     return 0;
 put_uar:
     if (uar != NULL)
@@ -522,7 +528,7 @@ int sn_qp_modify(struct sn_nic *nic, uint32_t qpn, enum sn_qp_state to, const st
     if (ret != 0)
         qp->params = before;
     else
-        sn_port_wake(qp->port);
+        wake(qp->port);
     return ret;
 }
 
@@ -567,6 +573,6 @@ int sn_qp_kick(struct sn_nic *nic, uint32_t qpn)
         return sn_fail(-ENOENT, "kick a QP", "qp", qpn, "no such QP", qpn);
     qp->sq.doorbell = true;
     sn_qp_activate(qp);
-    sn_port_wake(qp->port);
+    wake(qp->port);
     return 0;
 }

@@ -30,6 +30,11 @@ static inline bool sn_timer_armed(const struct sn_timer *timer)
 {
     return timer->link != NULL;
 }
+/* Where a timer for that deadline will be listed. */
+static inline struct sn_timer *const *sn_wheel_slot(const struct sn_wheel *wheel, uint64_t deadline)
+{
+    return &wheel->slot[deadline / SN_WHEEL_NS % SN_WHEEL_SLOTS];
+}
 /* Fires what is due. Returns how many. A timer is disarmed when it fires. */
 unsigned sn_wheel_run(struct sn_wheel *wheel, uint64_t now);
 /* Earliest deadline; UINT64_MAX: none. For sleepers and simulations. */
