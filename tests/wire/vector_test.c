@@ -98,12 +98,15 @@ static bool same_path(const struct sn_frame_path *a, const struct sn_frame_path 
            a->m_clear == b->m_clear && a->df_clear == b->df_clear && a->udp_check == b->udp_check;
 }
 
-/* What neither the CRC nor anything else covers, and nobody reads: FECN and the reserved bits of BTH's fifth byte. */
+/*
+ * What neither the CRC nor anything else covers, and nobody reads: FECN and the reserved bits of BTH's fifth byte, and a UDP
+ * checksum but for whether there is one.
+ */
 static bool is_free_bit(const struct vector_frame *f, size_t bit)
 {
-    size_t at = 14 + (f->bytes[14] >> 4 == 6 ? 40 : 20) + 8 + 4;
+    size_t udp = 14 + (f->bytes[14] >> 4 == 6 ? 40 : 20);
 
-    return bit / 8 == at && bit % 8 != 6;
+    return (bit / 8 == udp + 8 + 4 && bit % 8 != 6) || bit / 8 == udp + 6 || bit / 8 == udp + 7;
 }
 
 static void flip(struct vector *v, void *arg)

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """An independent RoCEv2 implementation, small and slow, on a UDP socket: the other end of a queue pair of softnic's.
 
-   foreign_peer.py COMMAND...      what runs foreign_end.c on softnic: linked with its libibverbs, or `softnic run -- foreign_end`
+   foreign_peer.py WIRE COMMAND...
+
+COMMAND runs foreign_end.c on softnic: linked with its libibverbs, or `softnic run -- foreign_end`. WIRE is udp, packet:INTERFACE
+or the like; the address is put behind it.
 
 It shares no line with the product: headers, invariant CRC (zlib), requester and responder are written here, after the IBTA
 specification, and it loses and doubles packets of its choice. Each exchange runs over IPv4 and IPv6; over IPv6 it sends no UDP
@@ -143,8 +146,8 @@ class Socket:
 class End:
     """foreign_end under softnic."""
 
-    def __init__(self, command, address):
-        env = dict(os.environ, SOFTNIC_WIRE="udp:" + address)
+    def __init__(self, wire, command, address):
+        env = dict(os.environ, SOFTNIC_WIRE=wire + ("," if ":" in wire else ":") + address)
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, text=True, bufsize=1)
 
     def ask(self, line):
@@ -372,7 +375,7 @@ class Session:
     def __enter__(self):
         near, far = self.addresses
         self.sock = Socket(near, far)
-        self.end = End(self.args, far)
+        self.end = End(self.args[0], self.args[1:], far)
         name = {RC: "rc", UC: "uc", UD: "ud"}[self.service]
         qpn, address, key, gid, _ = self.end.command(f"open {name} 0 {self.far_psn} 4")
         peer = self.peer = Peer(self.sock, self.service, self.psn)
@@ -557,7 +560,7 @@ def unreliable(args, addresses):
 
 def main():
     args = sys.argv[1:]
-    for near, far in (("127.0.0.201", "127.0.0.202"), ("fd77::201", "fd77::202")):
+    for near, far in (("192.0.2.201", "192.0.2.202"), ("fd77::201", "fd77::202")):
         for exchange in (requests_of_softnic, requests_of_ours, unreliable):
             exchange(args, (near, far))
             print(f"{near}: {exchange.__doc__}: right")
