@@ -11,8 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -321,6 +323,56 @@ static void silent_callers(void **state)
     close_setup(&s);
 }
 
+/* More callers than the process has descriptors for: it has some left all the time. */
+static void program_keeps_descriptors(void **state)
+{
+    (void)state;
+#ifdef GDAKI_EMULATED
+    printf("SKIP: the emulator's own descriptors count, too\n");
+    skip();
+#endif
+    struct setup s;
+    open_setup(&s);
+    still_works(&s);
+    struct rlimit before, few;
+    int said[2];
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(pipe2(said, O_CLOEXEC), 0);
+    few = before;
+    few.rlim_cur = (rlim_t)rig_open_fds() + 80;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        int last = -1;
+        for (int i = 0; i < 100; i++)
+            last = dial(&s);
+        char byte = 0; /* the last one is sent away, by and by, like all that are too many or say nothing */
+        ssize_t n = recv(last, &byte, 1, 0);
+        (void)!write(said[1], &byte, n == 0);
+        _exit(0);
+    }
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    close(said[1]);
+    assert_int_equal(fcntl(said[0], F_SETFL, O_NONBLOCK), 0);
+    char byte = 1;
+    ssize_t n;
+    int failures = 0;
+    while ((n = read(said[0], &byte, 1)) < 0) {
+        int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        failures += fd < 0;
+        if (fd >= 0)
+            close(fd);
+        sched_yield();
+    }
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    close(said[0]);
+    assert_int_equal(n, 1);
+    assert_int_equal(failures, 0);
+    still_works(&s);
+    close_setup(&s);
+}
+
 static void commit_nothing(struct enemy *e)
 {
     struct shm_header h = {.kind = SN_KIND_WRITE, .mtu_service = 3, .npackets = 1};
@@ -464,6 +516,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(bad_windows_close_the_connection),
         cmocka_unit_test(references_beyond_a_window),
         cmocka_unit_test(silent_callers),
+        cmocka_unit_test(program_keeps_descriptors),
         cmocka_unit_test(too_many_descriptors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "format/mad.h"
@@ -37,9 +38,18 @@ bool shm_peer_know(struct shm_connection *c)
 /* ---- life ---------------------------------------------------------------------------------------------------------
  */
 
+/* Each takes a descriptor. Those who call get no more than half of what the process may have: the program needs some, too. */
+static unsigned most_connections(bool connector)
+{
+    struct rlimit files;
+    if (connector || getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur / 2 > SHM_MAX_CONNECTIONS)
+        return SHM_MAX_CONNECTIONS;
+    return (unsigned)(files.rlim_cur / 2);
+}
+
 static struct shm_connection *new_connection(struct shm_wire *w, struct shm_endpoint *endpoint, int fd, bool connector)
 {
-    if (w->connection_count >= SHM_MAX_CONNECTIONS)
+    if (w->connection_count >= most_connections(connector))
         return NULL;
     struct shm_connection *c = calloc(1, sizeof(*c));
     if (!c)
