@@ -561,6 +561,43 @@ static void test_full_wire(void **state)
     rig_close(&r);
 }
 
+static void count_capture(void *arg, const struct sn_burst *b)
+{
+    unsigned *arrivals = arg;
+    *arrivals += b->kind == SN_KIND_WRITE;
+}
+
+/* What a plan holds back or doubles on arrival came over the wire once: it is counted and captured once. */
+static void test_arrives_once(void **state)
+{
+    static const char *const plans[] = {"delay:dir=rx,us=300", "dup:dir=rx", "reorder:dir=rx,hold=1ms"};
+    struct options o = quick();
+    (void)state;
+
+    o.service = SN_SERVICE_RC;
+    for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++) {
+        struct sn_fault_plan plan;
+        struct rig r;
+        char why[256];
+        unsigned arrivals = 0;
+
+        rig_open(&r, &o);
+        assert_int_equal(sn_fault_parse(plans[i], strlen(plans[i]), &plan, why, sizeof(why)), 0);
+        assert_int_equal(sn_port_set_faults(r.w.port, &plan, 1), 0);
+        sn_port_set_capture(r.w.port, count_capture, &arrivals);
+        rig_write(&r, ONLY, o.psn, 0, 8, 8);
+        world_pass(&r.w, 5000000, 50000);
+        rig_run(&r);
+        assert_memory_equal(r.e.mem, rig_bytes, 8);
+        assert_int_equal(arrivals, 1);
+        assert_int_equal(rig_counters(&r).rx_packets, 1);
+        assert_int_equal(rig_counters(&r).rx_bytes, 8);
+        sn_port_set_capture(r.w.port, NULL, NULL);
+        assert_int_equal(sn_port_set_faults(r.w.port, NULL, 0), 0);
+        rig_close(&r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -575,6 +612,7 @@ int main(void)
         cmocka_unit_test(test_seed),
         cmocka_unit_test(test_holding),
         cmocka_unit_test(test_full_wire),
+        cmocka_unit_test(test_arrives_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

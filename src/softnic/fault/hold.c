@@ -44,10 +44,13 @@ static bool deliver(struct held_packet *h)
     bool before = f->passing, done = true;
 
     f->passing = true;
-    if (h->nic == NULL)
+    if (h->nic == NULL) {
         done = sn_port_forward(f->port, &h->b) != SN_SENT_FULL;
-    else if (nic_is_there(f->port, h->nic))
+    } else if (nic_is_there(f->port, h->nic)) {
+        f->arriving_again = true;
         sn_nic_receive(h->nic, &h->b);
+        f->arriving_again = false;
+    }
     f->passing = before;
     return done;
 }

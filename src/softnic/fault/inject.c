@@ -242,6 +242,11 @@ bool sn_faults_arrive(struct sn_faults *f, struct sn_qp *qp, const struct sn_bur
     return refuse(f, qp, b);
 }
 
+bool sn_faults_arrived_before(const struct sn_faults *f)
+{
+    return f->arriving_again;
+}
+
 /* ---- completions --------------------------------------------------------------------------------------------- */
 
 bool sn_faults_overrun(struct sn_faults *f, const struct sn_cqe_info *info)

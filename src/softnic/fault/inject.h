@@ -55,6 +55,8 @@ bool sn_faults_leave(struct sn_faults *f, struct sn_qp *qp, const struct sn_burs
 void sn_faults_again(struct sn_faults *f, const struct sn_burst *b);
 /* True: this packet is not for the queue pair now. */
 bool sn_faults_arrive(struct sn_faults *f, struct sn_qp *qp, const struct sn_burst *b);
+/* This packet, or the one that it is a copy of, has arrived before: it has been counted and captured. */
+bool sn_faults_arrived_before(const struct sn_faults *f);
 /* True: nobody has seen this doorbell. */
 bool sn_faults_doorbell(struct sn_faults *f, struct sn_uar_object *uar, int kind, uint64_t value);
 /* True: this CQE does not fit. */

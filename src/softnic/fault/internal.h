@@ -54,6 +54,7 @@ struct sn_faults {
     struct sn_fault_counts counts;
     uint64_t began_ns;
     bool passing;         /* what comes by now has been judged */
+    bool arriving_again;  /* and had arrived before that */
     struct judged again[SN_AGAIN_SLOTS]; /* by sqpn */
     struct held_packet *packets, **packets_tail; /* oldest first; tail: not valid while there are none */
     uint32_t packet_count, doorbell_count;

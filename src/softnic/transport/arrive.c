@@ -244,6 +244,12 @@ static void notified(struct sn_nic *nic, const struct sn_qp *qp, const struct sn
         nic->counters.rp_cnp_ignored++;
 }
 
+/* A fault plan held it back, or made it: not new on the wire. */
+static bool held_back_here(const struct sn_port *port)
+{
+    return port->faults != NULL && sn_faults_arrived_before(port->faults);
+}
+
 /* ---- the door ------------------------------------------------------------------------------------------------ */
 
 static void take_up(struct sn_qp *qp, const struct sn_burst *b)
@@ -252,8 +258,10 @@ static void take_up(struct sn_qp *qp, const struct sn_burst *b)
         drop(qp->nic);
         return;
     }
-    qp->nic->counters.rx_packets += b->kind == SN_KIND_READ_REQUEST ? 1 : b->npackets;
-    qp->nic->counters.rx_bytes += b->length;
+    if (!held_back_here(qp->port)) {
+        qp->nic->counters.rx_packets += b->kind == SN_KIND_READ_REQUEST ? 1 : b->npackets;
+        qp->nic->counters.rx_bytes += b->length;
+    }
     if (qp->port->faults != NULL && sn_faults_arrive(qp->port->faults, qp, b))
         return;
     if (qp->state == SN_QP_RTR && !qp->established && qp->attr.service != SN_SERVICE_UD) { /* 11.6.3.1 */
@@ -271,7 +279,7 @@ void sn_nic_receive(struct sn_nic *nic, const struct sn_burst *b)
 {
     struct sn_qp *qp = sn_qp_find(nic, b->dqpn);
 
-    if (nic->port->capture != NULL && payload_adds_up(b))
+    if (nic->port->capture != NULL && payload_adds_up(b) && !held_back_here(nic->port))
         sn_port_capture_arrival(nic->port, qp, b);
     if (b->kind == SN_KIND_CNP) {
         notified(nic, qp, b);
