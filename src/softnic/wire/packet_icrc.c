@@ -27,6 +27,24 @@ static uint32_t multiply(uint32_t a, uint32_t b)
 /* undo[n] takes a CRC register back over n bytes: x^-8n. */
 static uint32_t undo[MAX_BYTES];
 
+uint32_t sn_icrc_id_table[SN_ICRC_ID_BYTES / 4 + 1][4][16];
+
+static void fill_id_table(void)
+{
+    enum { LRH_BYTES = 8, ID_AT = LRH_BYTES + 4, HEADERS = LRH_BYTES + IP_BYTES + UDP_BYTES };
+    uint8_t zeros[HEADERS + SN_ICRC_ID_BYTES] = {0};
+    for (size_t length = BTH_BYTES + CRC_BYTES; length <= SN_ICRC_ID_BYTES; length += 4) {
+        uint32_t none = sn_icrc_add(0, zeros, HEADERS + length - CRC_BYTES);
+        for (unsigned i = 0; i < 64; i++) {
+            uint8_t frame[sizeof(zeros)] = {0};
+            uint16_t id = (uint16_t)((i & 15) << i / 16 * 4);
+            frame[ID_AT] = (uint8_t)(id >> 8);
+            frame[ID_AT + 1] = (uint8_t)id;
+            sn_icrc_id_table[length / 4][i / 16][i & 15] = sn_icrc_add(0, frame, HEADERS + length - CRC_BYTES) ^ none;
+        }
+    }
+}
+
 static void fill_undo(void)
 {
     uint32_t back = 0x80000000u;
@@ -35,6 +53,30 @@ static void fill_undo(void)
     undo[0] = 0x80000000u;
     for (unsigned n = 1; n < MAX_BYTES; n++)
         undo[n] = multiply(undo[n - 1], back);
+}
+
+static void fill_tables(void)
+{
+    fill_undo();
+    fill_id_table();
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+void sn_icrc_prepare(void)
+{
+    pthread_once(&once, fill_tables);
+}
+
+bool sn_icrc_find_id(uint32_t difference, size_t length, uint16_t *id)
+{
+    if (length < BTH_BYTES + CRC_BYTES || length > MAX_BYTES - IP_BYTES - UDP_BYTES)
+        return false;
+    sn_icrc_prepare();
+    /* Back to just before the identification: what is left there is what the sender's bytes differ by. */
+    uint32_t at = multiply(undo[IP_BYTES - 4 + UDP_BYTES + length - CRC_BYTES], difference);
+    *id = (uint16_t)((at & 0xff) << 8 | (at >> 8 & 0xff));
+    return (at & ~(0xffffu | DONT_FRAGMENT << 16)) == 0;
 }
 
 static uint32_t stored(const uint8_t *p)
@@ -59,7 +101,7 @@ static void headers_of(uint8_t *h, const uint8_t *bth, size_t length, const uint
 bool sn_icrc_check_udp4(const uint8_t *bth, size_t length, const uint8_t src[4], const uint8_t dst[4],
                         uint16_t udp_sport)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    uint16_t id;
     uint8_t headers[IP_BYTES + UDP_BYTES + BTH_BYTES];
     if (length < BTH_BYTES + CRC_BYTES || length > MAX_BYTES - IP_BYTES - UDP_BYTES)
         return false;
@@ -67,10 +109,5 @@ bool sn_icrc_check_udp4(const uint8_t *bth, size_t length, const uint8_t src[4],
     uint32_t crc = sn_icrc_begin(headers);
     crc = sn_icrc_add(crc, bth + BTH_BYTES, length - BTH_BYTES - CRC_BYTES);
     uint32_t difference = crc ^ stored(bth + length - CRC_BYTES);
-    if (!difference)
-        return true;
-    pthread_once(&once, fill_undo);
-    /* Back to just before the identification: what is left there is what the sender's bytes differ by. */
-    uint32_t at = multiply(undo[IP_BYTES - 4 + UDP_BYTES + length - CRC_BYTES], difference);
-    return (at & ~(0xffffu | DONT_FRAGMENT << 16)) == 0;
+    return !difference || sn_icrc_find_id(difference, length, &id);
 }

@@ -18,4 +18,24 @@
 bool sn_icrc_check_udp4(const uint8_t *bth, size_t length, const uint8_t src[4], const uint8_t dst[4],
                         uint16_t udp_sport);
 
+/*
+ * By what identification `id` changes the CRC of a frame of `length` bytes from the BTH to the CRC, which is one of
+ * sn_icrc_knows_id. After sn_icrc_prepare.
+ */
+enum { SN_ICRC_ID_BYTES = 64 };
+static inline bool sn_icrc_knows_id(size_t length)
+{
+    return length % 4 == 0 && length <= SN_ICRC_ID_BYTES;
+}
+extern uint32_t sn_icrc_id_table[SN_ICRC_ID_BYTES / 4 + 1][4][16]; /* by four bits of it */
+static inline uint32_t sn_icrc_of_id(size_t length, uint16_t id)
+{
+    uint32_t(*t)[16] = sn_icrc_id_table[length / 4];
+    return t[0][id & 15] ^ t[1][id >> 4 & 15] ^ t[2][id >> 8 & 15] ^ t[3][id >> 12];
+}
+void sn_icrc_prepare(void);
+
+/* The other way round: which identification explains such a difference? False: none does, whatever the don't-fragment bit is. */
+bool sn_icrc_find_id(uint32_t difference, size_t length, uint16_t *id);
+
 #endif

@@ -8,6 +8,7 @@
 #include "softnic/wire/frame_internal.h"
 #include "softnic/wire/icrc.h"
 #include "softnic/wire/opcode.h"
+#include "softnic/wire/packet_icrc.h"
 #include "softnic/wire/packet_internal.h"
 
 enum { BTH_BYTES = 12, RETH_BYTES = 16, AETH_BYTES = 4 };
@@ -18,24 +19,14 @@ enum { ONLY = SN_BURST_FIRST | SN_BURST_LAST };
 _Static_assert(BTH_BYTES + RETH_BYTES + SN_SHORT_BYTES + SN_ICRC_BYTES == SN_SHORT_FRAME, "the longest");
 
 /* Of what is alike in all frames that have this BTH up to the queue pair, `bytes` from there to the CRC. */
-static uint32_t crc_of_way(const struct sn_burst *packet, uint16_t ip_id, const uint8_t *bth, size_t bytes)
+static uint32_t crc_of_way(const struct sn_burst *packet, const uint8_t *bth, size_t bytes)
 {
-    const struct sn_frame_path path = {.ip_id = ip_id};
+    const struct sn_frame_path path = {0};
     uint8_t headers[SN_FRAME_IP_UDP + SN_ICRC_WAY_BTH];
     size_t n = sn_frame_ip_udp(packet, &path, bytes, headers);
 
     memcpy(headers + n, bth, SN_ICRC_WAY_BTH);
     return sn_icrc_begin_way(headers);
-}
-
-/* CRCs are linear: what the identification changes does not depend on anything else. */
-static void know_identifications(struct sn_shorts *s, const struct sn_burst *packet, const uint8_t *bth, size_t bytes)
-{
-    uint32_t zero = crc_of_way(packet, 0, bth, bytes);
-
-    for (uint16_t i = 0; i < SN_PACKET_RUN; i++)
-        s->id_crc[i] = crc_of_way(packet, i, bth, bytes) ^ zero;
-    s->has_id_crc = true;
 }
 
 /* ---- out ------------------------------------------------------------------------------------------------------- */
@@ -72,9 +63,7 @@ static bool make_form(struct sn_packet_wire *w, const struct sn_burst *header, c
         return false;
     *form = (struct sn_short_form){.bytes = (uint32_t)n, .payload = m->length, .flags = m->flags};
     memcpy(form->bth, frame, BTH_BYTES);
-    form->crc = crc_of_way(b, 0, frame, (size_t)n);
-    if (o->ipv4 && !w->shorts.has_id_crc)
-        know_identifications(&w->shorts, b, frame, (size_t)n);
+    form->crc = crc_of_way(b, frame, (size_t)n);
     return true;
 }
 
@@ -124,8 +113,9 @@ static void write_frame(struct sn_packet_wire *w, struct sn_short_out *o, const 
     bth->psn = sn_put24(m->psn);
     memcpy(at + BTH_BYTES, &reth, sizeof(reth));
     memcpy(at + BTH_BYTES + RETH_BYTES, &m->word, sizeof(m->word)); /* a pad is zero as the rest of the word is */
-    uint32_t crc = form->crc ^ (o->ipv4 ? w->shorts.id_crc[o->frame.ip_id] : 0);
-    crc = sn_icrc_add(crc, at + SN_ICRC_WAY_BTH, crc_at - SN_ICRC_WAY_BTH);
+    uint32_t crc = sn_icrc_add(form->crc, at + SN_ICRC_WAY_BTH, crc_at - SN_ICRC_WAY_BTH);
+    if (o->frame.ip_id != 0 && o->ipv4)
+        crc ^= sn_icrc_of_id(form->bytes, o->frame.ip_id);
     sn_icrc_store(crc, at + crc_at);
     sn_packet_queue(w, &o->frame);
 }
@@ -197,19 +187,28 @@ static bool make_way(struct sn_packet_wire *w, struct sn_short_in *i, const stru
     i->bytes = in->length;
     i->udp_sport = in->udp_sport;
     i->topology = w->port->topology;
-    i->crc = crc_of_way(b, 0, in->bytes, in->length);
+    i->id_unknown = w->backend->id_unknown && sn_frame_is_ipv4(b);
+    i->crc = crc_of_way(b, in->bytes, in->length);
     return true;
 }
 
-static bool crc_fits(const struct sn_short_in *i, const struct sn_frame_in *in)
+/* A source either leaves the identification at 0 or counts on: in a run, or always. */
+static bool crc_fits(struct sn_packet_wire *w, const struct sn_short_in *i, const struct sn_frame_in *in)
 {
-    uint32_t at = in->length - SN_ICRC_BYTES, stored;
-    uint32_t crc = sn_icrc_add(i->crc, in->bytes + SN_ICRC_WAY_BTH, at - SN_ICRC_WAY_BTH);
-    uint8_t made[SN_ICRC_BYTES];
+    uint32_t at = in->length - SN_ICRC_BYTES;
+    const uint8_t *stored = in->bytes + at;
+    uint32_t difference = sn_icrc_add(i->crc, in->bytes + SN_ICRC_WAY_BTH, at - SN_ICRC_WAY_BTH);
+    uint16_t *next = &w->shorts.next_id[(in->udp_sport ^ in->sgid[15]) % SN_SHORT_WAYS], id = *next;
 
-    sn_icrc_store(crc, made);
-    memcpy(&stored, in->bytes + at, sizeof(stored));
-    return memcmp(&stored, made, sizeof(made)) == 0;
+    difference ^= (uint32_t)stored[0] | (uint32_t)stored[1] << 8 | (uint32_t)stored[2] << 16 | (uint32_t)stored[3] << 24;
+    if (!i->id_unknown)
+        return difference == 0;
+    if (difference == 0)
+        id = 0;
+    else if (difference != sn_icrc_of_id(in->length, id) && !sn_icrc_find_id(difference, in->length, &id))
+        return false;
+    *next = (uint16_t)(id + 1);
+    return true;
 }
 
 /* False: the RETH and the packet disagree about the length. */
@@ -251,7 +250,7 @@ bool sn_packet_take_short(struct sn_packet_wire *w, const struct sn_frame_in *in
     struct sn_short_in *i = &w->shorts.in[(qpn ^ qpn >> 8 ^ bth->opcode) % SN_SHORT_WAYS];
     struct sn_short m = {.dqpn = qpn, .psn = sn_get24(bth->psn)};
 
-    if ((!is_way(w, i, in) && !make_way(w, i, in)) || !crc_fits(i, in))
+    if ((!is_way(w, i, in) && !make_way(w, i, in)) || !crc_fits(w, i, in))
         return false;
     if (bth->opcode == (SN_ROCE_RC | SN_ROCE_ACKNOWLEDGE))
         read_ack(in, &m);
@@ -261,7 +260,7 @@ bool sn_packet_take_short(struct sn_packet_wire *w, const struct sn_frame_in *in
         sn_flow_acknowledged(&w->flows, qpn, sn_psn_add(m.psn, 1));
     if (!sn_nic_receive_short(i->nic, &m, in->sgid))
         return false;
-    if (w->backend->id_unknown && sn_gid_is_ipv4(in->dgid))
+    if (i->id_unknown)
         sn_packet_add(&sn_packet_totals.partly, 1);
     return true;
 }

@@ -40,12 +40,12 @@ struct sn_shorts {
         uint32_t bytes; /* of the frame; 0: free */
         uint32_t topology; /* of the port, when the NIC was found */
         uint16_t udp_sport;
+        bool id_unknown;
         uint32_t crc;
         struct sn_nic *nic;
     } in[SN_SHORT_WAYS];
     uint64_t last_id;
-    uint32_t id_crc[SN_PACKET_RUN]; /* by what an IPv4 identification changes the CRC; [0] is 0 */
-    bool has_id_crc;
+    uint16_t next_id[SN_SHORT_WAYS]; /* IPv4 identification of what comes next from a source; a guess, which the CRC confirms or not */
 };
 
 /* Of sn_wire_ops. */

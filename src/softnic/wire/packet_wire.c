@@ -649,6 +649,7 @@ int sn_packet_wire_create(struct sn_port *port, struct sn_backend *backend, bool
     static const struct sn_wire_ops template = OPS("");
     w->ops = template;
     w->ops.name = backend->ops->name;
+    sn_icrc_prepare();
     if (backend->ops->layer == SN_LAYER_UDP)
         w->ops.send_short = sn_packet_send_short;
     w->wire.ops = &w->ops;
