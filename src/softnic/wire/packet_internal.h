@@ -52,6 +52,8 @@ struct sn_packet_wire {
     struct sn_wire_ops ops;
     bool asleep;
     unsigned quiet; /* polls since something came or left */
+    unsigned polls;
+    uint64_t retries; /* of all NICs, when that was last looked at */
     /* The helper thread. */
     int epoll, poke;
     bool helper_started;

@@ -20,6 +20,7 @@
 
 enum { QUIET_POLLS = 512, QUIET_EVERY = 8 }; /* a wire that nobody uses is looked at in each eighth turn */
 enum { CLOCK_EVERY = 8 }; /* turns in which an acknowledgement waits */
+enum { RETRIES_EVERY = 1024 }; /* polls */
 enum { RECEIVE_BATCH = 64 };
 #define BURST_BYTES 65536u   /* most payload of a burst: what one run of frames holds, about */
 #define STUCK_NS 100000000ull /* a kernel or peer that takes nothing for so long is a cut cable */
@@ -440,6 +441,17 @@ static void deliver(struct sn_packet_wire *w, const struct sn_frame_in *in)
         sn_packet_add(&sn_packet_totals.no_nic, 1);
 }
 
+/* Now and then: has a transport missed something? */
+static void look_at_retries(struct sn_packet_wire *w)
+{
+    uint64_t retries = 0;
+    for (const struct sn_nic *nic = w->port->nics; nic; nic = nic->next)
+        retries += nic->counters.local_ack_timeout_err + nic->counters.packet_seq_err;
+    if (retries != w->retries && w->backend->ops->doubt)
+        w->backend->ops->doubt(w->backend);
+    w->retries = retries;
+}
+
 static int poll_wire(struct sn_wire *wire, unsigned budget)
 {
     struct sn_packet_wire *w = own(wire);
@@ -447,6 +459,8 @@ static int poll_wire(struct sn_wire *wire, unsigned budget)
     uint64_t bytes = 0;
     if (w->out_first < w->out_count)
         sn_packet_flush(w);
+    if (++w->polls % RETRIES_EVERY == 0)
+        look_at_retries(w);
     if (++w->quiet > QUIET_POLLS && w->quiet % QUIET_EVERY != 0 && !w->backend->look_all && !w->backend->more)
         return 0;
     int n = w->backend->ops->receive(w->backend, in, budget < RECEIVE_BATCH ? budget : RECEIVE_BATCH);

@@ -72,6 +72,8 @@ struct sn_backend_ops {
     /* A NIC with these addresses and slot comes, or goes. NULL: nothing to do. Negative errno: not to be had here. */
     int (*bind)(struct sn_backend *b, const struct sn_slot *slot);
     void (*unbind)(struct sn_backend *b, const struct sn_slot *slot);
+    /* Frames are being lost, or are not taken by whoever gets them: nothing is to be taken for granted. NULL: nothing is. */
+    void (*doubt)(struct sn_backend *b);
     void (*destroy)(struct sn_backend *b);
 };
 

@@ -254,7 +254,7 @@ static void passed_on(struct sn_backend *b, const struct sn_frame_in *in)
 static void unbind_udp(struct sn_backend *b, const struct sn_slot *slot)
 {
     struct udp_backend *u = own(b);
-    u->last.fd = -1;
+    udp_ways_forget(u);
     for (unsigned g = 0; g < slot->gid_count; g++) {
         for (unsigned i = u->tx_count; i-- > 0;)
             if (!memcmp(u->tx[i].local, slot->gid[g], 16)) {
@@ -309,6 +309,7 @@ static void destroy(struct sn_backend *b)
     struct udp_backend *u = own(b);
     while (u->rx_count)
         drop_rx(u, u->rx_count - 1);
+    udp_ways_forget(u);
     for (unsigned i = 0; i < u->tx_count; i++)
         sn_fd_close(u->tx[i].fd);
     free(u->buffer);
@@ -324,6 +325,7 @@ static const struct sn_backend_ops ops = {.name = "udp",
                                           .passed_on = passed_on,
                                           .bind = bind_udp,
                                           .unbind = unbind_udp,
+                                          .doubt = udp_ways_doubt,
                                           .destroy = destroy};
 
 int sn_udp_open(struct sn_backend **out)
@@ -340,7 +342,7 @@ int sn_udp_open(struct sn_backend **out)
     u->base.runs = true;
     u->base.id_unknown = true;
     u->used = UDP_MESSAGES;
-    u->last.fd = -1;
+    udp_ways_init(u);
     *out = &u->base;
     return 0;
 }

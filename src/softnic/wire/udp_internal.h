@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inside the UDP backend: udp.c (sockets), udp_send.c, udp_receive.c, udp_lone.c. */
+/* Inside the UDP backend: udp.c (sockets), udp_send.c, udp_receive.c, udp_lone.c, udp_way.c. */
 #ifndef SOFTNIC_WIRE_UDP_INTERNAL_H
 #define SOFTNIC_WIRE_UDP_INTERNAL_H
 
@@ -7,6 +7,7 @@
 
 #include "softnic/wire/udp.h"
 #include "softnic/wire/udp_lone.h"
+#include "softnic/wire/udp_way.h"
 
 enum {
     UDP_MAX_SOURCES = 64,   /* source ports in use; further ones leave from port 4791 itself */
@@ -58,15 +59,6 @@ struct udp_arrival { /* what a message's control data say */
     bool same_user;
 };
 
-/* Where the last lone frame went. */
-struct udp_way {
-    int fd; /* a source's; -1: none */
-    uint8_t sgid[16], dgid[16];
-    uint16_t port;
-    socklen_t length;
-    struct sockaddr_storage to;
-};
-
 struct udp_backend {
     struct sn_backend base; /* first */
     struct udp_rx rx[UDP_MAX_RX];
@@ -74,7 +66,7 @@ struct udp_backend {
     unsigned polls, start; /* start: where the next look begins, so that a busy socket does not starve the others */
     struct udp_tx tx[UDP_MAX_SOURCES];
     unsigned tx_count;
-    struct udp_way last;
+    struct udp_way way[UDP_WAYS];
     /* One recvmmsg call's messages, of which frames [at, ...) of message `current` on are not given out yet. */
     uint8_t *buffer;
     struct udp_message message[UDP_MESSAGES];
@@ -92,6 +84,9 @@ void udp_gid_of(const struct sockaddr_storage *from, uint8_t gid[16], uint16_t *
 int udp_socket(const uint8_t gid[16], uint16_t port, bool receives);
 /* The socket that sends from this address and port, opened when it is not there yet; -1: it cannot be had. */
 int udp_source(struct udp_backend *u, const uint8_t gid[16], uint16_t port);
+
+/* 0: no room now; negative: that frame is lost. */
+int udp_refused(struct sn_backend *b, int error);
 
 /* udp_send.c, udp_receive.c: of sn_backend_ops */
 int udp_send(struct sn_backend *b, const struct sn_frame_out *frames, unsigned count);

@@ -64,39 +64,13 @@ static void fill(struct msghdr *m, struct out_message *o, const struct sn_frame_
 }
 
 /* EIO: the interface of this route cannot do segmentation offload. From now on every frame goes by itself. */
-static int refused(struct sn_backend *b, int error)
+int udp_refused(struct sn_backend *b, int error)
 {
     if (error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS || error == EINTR)
         return 0;
     if (error == EIO)
         b->runs = false;
     return -error;
-}
-
-static bool find_way(struct udp_backend *u, const struct sn_frame_out *f)
-{
-    struct udp_way *way = &u->last;
-    way->fd = udp_source(u, f->sgid, f->udp_sport);
-    if (way->fd < 0)
-        return false;
-    way->port = f->udp_sport;
-    memcpy(way->sgid, f->sgid, 16);
-    memcpy(way->dgid, f->dgid, 16);
-    way->length = udp_sockaddr(f->dgid, SN_ROCE_PORT, &way->to);
-    return true;
-}
-
-/* A lone frame, for which somebody may be waiting: the shortest way into the kernel. */
-static int send_one(struct udp_backend *u, const struct sn_frame_out *f)
-{
-    const struct udp_way *way = &u->last;
-    bool known = way->fd >= 0 && way->port == f->udp_sport && !memcmp(way->dgid, f->dgid, 16) && !memcmp(way->sgid, f->sgid, 16);
-    if (!known && !find_way(u, f))
-        return -EADDRNOTAVAIL;
-    sn_packet_add(&sn_packet_totals.calls_sent, 1);
-    if (sendto(way->fd, f->bytes, f->length, MSG_DONTWAIT, (const struct sockaddr *)&way->to, way->length) < 0)
-        return refused(&u->base, errno);
-    return 1;
 }
 
 static int send_runs(struct udp_backend *u, const struct sn_frame_out *frames, unsigned count)
@@ -119,7 +93,7 @@ static int send_runs(struct udp_backend *u, const struct sn_frame_out *frames, u
     int sent = sendmmsg(source, messages, n, MSG_DONTWAIT);
     sn_packet_add(&sn_packet_totals.calls_sent, 1);
     if (sent < 0)
-        return refused(&u->base, errno);
+        return udp_refused(&u->base, errno);
     for (int i = 0; i < sent; i++)
         taken += out[i].frames;
     return (int)taken;
@@ -128,5 +102,5 @@ static int send_runs(struct udp_backend *u, const struct sn_frame_out *frames, u
 int udp_send(struct sn_backend *b, const struct sn_frame_out *frames, unsigned count)
 {
     struct udp_backend *u = (struct udp_backend *)b;
-    return count == 1 && !frames->tclass ? send_one(u, frames) : send_runs(u, frames, count);
+    return count == 1 && !frames->tclass ? udp_send_one(u, frames) : send_runs(u, frames, count);
 }
