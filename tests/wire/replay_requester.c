@@ -120,14 +120,16 @@ static void post_work(struct replay *r, unsigned i, uint8_t *local, struct work 
 /* ---- what should come of it
  * ------------------------------------------------------------------------------------------ */
 
-static uint8_t syndrome_of(const struct vector *v)
+/* The last frame may refuse one of the works: those before it succeeded, those behind it are flushed. */
+static uint8_t syndrome_of(const struct vector *v, const struct work *w)
 {
     static const uint8_t by_code[] = {SN_SYND_REMOTE_INVALID, SN_SYND_REMOTE_ACCESS, SN_SYND_REMOTE_OP};
     const struct sn_burst *last = &v->frame[v->count - 1].packet;
 
-    if (last->kind != SN_KIND_ACK || (last->syndrome & 0x60) != 0x60 || last->syndrome == SN_AETH_NAK_SEQUENCE)
+    if (last->kind != SN_KIND_ACK || (last->syndrome & 0x60) != 0x60 || last->syndrome == SN_AETH_NAK_SEQUENCE ||
+        sn_psn_diff(last->psn, w->next) >= 0)
         return SN_SYND_OK;
-    return by_code[(last->syndrome - SN_AETH_NAK_INVALID) % 3];
+    return sn_psn_diff(last->psn, w->first) < 0 ? SN_SYND_FLUSH : by_code[(last->syndrome - SN_AETH_NAK_INVALID) % 3];
 }
 
 /* A READ's bytes as they came in its responses. */
@@ -159,10 +161,10 @@ static bool check_atomic(struct replay *r, const struct work *w)
     return false;
 }
 
-static bool check_work(struct replay *r, const struct work *w, bool last)
+static bool check_work(struct replay *r, const struct work *w)
 {
     const struct sn_cqe64 *c = next_cqe(&r->e);
-    uint8_t expected = last ? syndrome_of(r->v) : SN_SYND_OK;
+    uint8_t expected = syndrome_of(r->v, w);
     uint8_t seen = c == NULL ? 0xff : cqe_opcode(c) == SN_CQE_REQ ? SN_SYND_OK : cqe_syndrome(c);
 
     if (c == NULL || seen != expected || sn_get16(c->wqe_counter) != (w->index & 0xffff)) {
@@ -261,7 +263,7 @@ bool replay_requester(struct replay *r, const struct vector *v, enum replay_faul
     if (!run(r, work, &works, fault, at))
         return false;
     for (unsigned i = 0; i < works; i++)
-        if (!check_work(r, &work[i], i + 1 == works))
+        if (!check_work(r, &work[i]))
             return false;
     return true;
 }
