@@ -2,15 +2,19 @@
 /*
  * A raw Ethernet wire with a hostile segment behind it: frames of any content from their first byte on, RoCE and not (ARP and
  * neighbour discovery are answered here), down to the queue pairs. What leaves has to be frames that the parser takes.
+ * Inputs that end in SOCKET meet a UDP socket's wire instead: frames from their BTH on, small ones among them (wire/packet_short.h),
+ * also with headers that were changed under a right invariant CRC.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "rig.h"
 #include "softnic/wire/frame.h"
+#include "softnic/wire/frame_internal.h"
+#include "softnic/wire/icrc.h"
 #include "softnic/wire/packet_wire.h"
 
-enum { QUEUE = 16, ROOM = SN_FRAME_MAX + 64 };
+enum { QUEUE = 16, ROOM = SN_FRAME_MAX + 64, SOCKET = 0x75, SPORT = 0xc123, BTH = 12, CRC = 4 };
 
 struct segment {
     struct sn_backend backend; /* first */
@@ -18,6 +22,7 @@ struct segment {
     uint32_t length[QUEUE];
     unsigned queued, given;
     bool full, gone;
+    uint8_t tclass[QUEUE];
 };
 
 static struct segment segment;
@@ -31,10 +36,12 @@ static int segment_send(struct sn_backend *b, const struct sn_frame_out *frames,
         return 0;
     for (unsigned i = 0; i < count; i++) {
         struct sn_burst packet;
-        struct sn_frame_path path;
+        struct sn_frame_path path = {.ip_id = frames[i].ip_id};
         memset(&packet, 0, sizeof(packet));
-        enum sn_frame_verdict v =
-            sn_frame_parse(frames[i].bytes, frames[i].length, SN_LAYER_ETHERNET, true, &packet, &path);
+        memcpy(packet.sgid, frames[i].sgid, 16);
+        memcpy(packet.dgid, frames[i].dgid, 16);
+        packet.udp_sport = frames[i].udp_sport;
+        enum sn_frame_verdict v = sn_frame_parse(frames[i].bytes, frames[i].length, b->ops->layer, true, &packet, &path);
         FUZZ_CHECK(v == SN_FRAME_OK || v == SN_FRAME_NOT_ROCE, "a frame of ours is refused: %s", sn_frame_verdict_name(v));
     }
     return (int)count;
@@ -49,8 +56,20 @@ static int segment_receive(struct sn_backend *b, struct sn_frame_in *frames, uns
         memset(&frames[n], 0, sizeof(frames[n]));
         frames[n].bytes = s->bytes[s->given];
         frames[n].length = s->length[s->given];
+        memcpy(frames[n].sgid, fuzz_attacker_gid, 16); /* an Ethernet frame says that itself */
+        memcpy(frames[n].dgid, sn_nic_get_config(w.nic[0])->gid[0], 16);
+        frames[n].udp_sport = SPORT;
+        frames[n].tclass = s->tclass[s->given];
     }
     return (int)n;
+}
+
+static int segment_address(struct sn_backend *b, const struct sn_burst *burst, uint16_t *udp_sport)
+{
+    (void)b;
+    (void)burst;
+    *udp_sport = SPORT;
+    return 0;
 }
 
 static void segment_destroy(struct sn_backend *b)
@@ -60,6 +79,18 @@ static void segment_destroy(struct sn_backend *b)
 
 static const struct sn_backend_ops ops = {
     .name = "fuzz", .layer = SN_LAYER_ETHERNET, .send = segment_send, .receive = segment_receive, .destroy = segment_destroy};
+
+static const struct sn_backend_ops socket_ops = {.name = "fuzz",
+                                                 .layer = SN_LAYER_UDP,
+                                                 .address = segment_address,
+                                                 .send = segment_send,
+                                                 .receive = segment_receive,
+                                                 .destroy = segment_destroy};
+
+static bool is_socket(void)
+{
+    return segment.backend.ops->layer == SN_LAYER_UDP;
+}
 
 /* A right frame for one of the queue pairs, with fields as the input wants them. */
 static uint32_t roce(struct fuzz_in *in, uint8_t *out)
@@ -84,8 +115,53 @@ static uint32_t roce(struct fuzz_in *in, uint8_t *out)
     fuzz_payload(&b, b.kind == SN_KIND_SEND || b.kind == SN_KIND_WRITE || b.kind == SN_KIND_READ_RESPONSE ? length : 0, 2);
     if (b.psn == q->rcv_psn)
         q->rcv_psn = (q->rcv_psn + 1) & 0xffffff;
-    int n = sn_frame_build(&b, &path, SN_LAYER_ETHERNET, out, ROOM);
+    b.udp_sport = is_socket() ? SPORT : b.udp_sport;
+    segment.tclass[segment.queued] = b.tclass;
+    int n = sn_frame_build(&b, &path, segment.backend.ops->layer, out, ROOM);
     return n < 0 ? 0 : (uint32_t)n;
+}
+
+/* A small WRITE or an acknowledgement, as most are but for what the input changes. */
+static uint32_t small(struct fuzz_in *in, uint8_t *out)
+{
+    struct fuzz_qp *q = &w.qp[fuzz_u8(in) % FUZZ_TARGETS];
+    uint8_t area = fuzz_u8(in), shape = fuzz_u8(in);
+    struct sn_frame_path path = {.ip_id = 0};
+    struct sn_burst b;
+
+    fuzz_packet(&w, q, &b);
+    b.kind = shape & 1 ? SN_KIND_ACK : SN_KIND_WRITE;
+    b.flags = SN_BURST_FIRST | SN_BURST_LAST | (shape & 1 ? 0 : SN_BURST_ACKREQ) | (shape & 2 ? SN_BURST_SOLICITED : 0);
+    b.psn = (q->rcv_psn + (shape & 4 ? (uint32_t)(int8_t)fuzz_u8(in) : 0)) & 0xffffff;
+    b.rkey = w.key[area % FUZZ_KEYS];
+    b.va = w.iova[area % FUZZ_AREAS] + (uint64_t)(int16_t)fuzz_u16(in);
+    b.dmalen = shape >> 3 & 15;
+    b.syndrome = shape & 0x80 ? fuzz_u8(in) : 0x1f;
+    b.udp_sport = SPORT;
+    fuzz_payload(&b, b.kind == SN_KIND_WRITE ? b.dmalen : 0, 1);
+    if (b.kind == SN_KIND_WRITE && b.psn == q->rcv_psn)
+        q->rcv_psn = (q->rcv_psn + 1) & 0xffffff;
+    segment.tclass[segment.queued] = 0;
+    int n = sn_frame_build(&b, &path, SN_LAYER_UDP, out, ROOM);
+    return n < 0 ? 0 : (uint32_t)n;
+}
+
+/* Whatever the frame holds by now, its invariant CRC is right. */
+static void sign(uint8_t *frame, uint32_t length)
+{
+    uint8_t headers[SN_FRAME_IP_UDP + BTH];
+    const struct sn_frame_path path = {.ip_id = 0};
+    struct sn_burst packet;
+
+    if (length < BTH + CRC)
+        return;
+    memset(&packet, 0, sizeof(packet));
+    memcpy(packet.sgid, fuzz_attacker_gid, 16);
+    memcpy(packet.dgid, sn_nic_get_config(w.nic[0])->gid[0], 16);
+    packet.udp_sport = SPORT;
+    size_t n = sn_frame_ip_udp(&packet, &path, length, headers);
+    memcpy(headers + n, frame, BTH);
+    sn_icrc_store(sn_icrc_add(sn_icrc_begin(headers), frame + BTH, length - BTH - CRC), frame + length - CRC);
 }
 
 /* A question about our address, or an answer to one of ours. */
@@ -139,7 +215,10 @@ static void frame(struct fuzz_in *in, uint8_t how)
     if (segment.queued == QUEUE)
         return;
     out = segment.bytes[segment.queued];
-    length = how & 0x80 ? (uint32_t)fuzz_bytes(in, out, fuzz_u8(in)) : how & 0x40 ? neighbour(in, out) : roce(in, out);
+    segment.tclass[segment.queued] = 0;
+    length = how & 0x80   ? (uint32_t)fuzz_bytes(in, out, fuzz_u8(in))
+             : how & 0x40 ? (is_socket() ? small(in, out) : neighbour(in, out))
+                          : roce(in, out);
     for (uint8_t n = how >> 4 & 3; n != 0 && length != 0; n--) {
         uint16_t at = fuzz_u16(in);
         if (at & 0x8000)
@@ -147,6 +226,8 @@ static void frame(struct fuzz_in *in, uint8_t how)
         else
             out[at % length] ^= fuzz_u8(in);
     }
+    if (is_socket() && how & 8)
+        sign(out, length);
     segment.length[segment.queued++] = length;
 }
 
@@ -190,7 +271,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_world_open(&w, fuzz_u8(&in));
     segment.queued = segment.given = 0;
     segment.full = segment.gone = false;
-    segment.backend = (struct sn_backend){.ops = &ops, .mac = {2, 0, 0, 0, 0, 1}, .answers = true, .mtu = 4200};
+    bool socket = size > 1 && data[size - 1] == SOCKET;
+    segment.backend = (struct sn_backend){.ops = socket ? &socket_ops : &ops, .mac = {2, 0, 0, 0, 0, 1}, .answers = true, .mtu = 4200};
     FUZZ_CHECK(sn_packet_wire_create(w.port, &segment.backend, true, &wire) == 0, "wire");
     sn_port_lock(w.port);
     sn_port_attach_wire(w.port, wire);
