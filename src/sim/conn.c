@@ -116,11 +116,13 @@ static int start(struct sim *sim, struct sim_conn *conn)
     psn[1] = draw_psn(sim, &b->rng);
     sim_end_plan(a);
     sim_end_plan(b);
+    sn_ask_some(&sim->asks, SN_ASKS_AT_ONCE);
     ret = sim_model_open(a);
     if (ret == 0)
         ret = sim_model_open(b);
     if (ret == 0)
         ret = sim_end_open(a, psn[0], psn[1]);
+    sn_ask_some(&sim->asks, SN_ASKS_AT_ONCE);
     if (ret == 0)
         ret = sim_end_open(b, psn[1], psn[0]);
     if (ret != 0)
@@ -204,6 +206,7 @@ static void finish(struct sim *sim, struct sim_conn *conn)
     for (int i = 0; i < 2; i++) {
         sim_model_check(end[i]);
         check_receives(sim, end[i]);
+        sn_ask_some(&sim->asks, SN_ASKS_AT_ONCE);
         sim_end_close(end[i]);
     }
     for (int i = 0; i < 2; i++) /* each is compared with the other's */

@@ -19,27 +19,27 @@ enum visit { /* what will happen at a host, beside a packet that comes */
 };
 
 /* Of each completion queue the entry behind the last one is looked at. When a connection is over its receives are flushed. */
-static void ask_for_queues(const struct sim_host *host, const struct sim_end *end, unsigned visit)
+static void ask_for_queues(struct sn_asks *a, const struct sim_host *host, const struct sim_end *end, unsigned visit)
 {
     enum { REQUESTS = 1, FLUSHES = 2 };
     uint32_t mask = (1u << host->log_cq) - 1;
 
-    sim_ask_for(host->out, SIM_LINK_LINES);
-    __builtin_prefetch(host->cq_record);
+    sn_ask_for(a, host->out, SIM_LINK_LINES);
+    sn_ask(a, host->cq_record);
     for (uint32_t which = 0; which < 2; which++)
         for (uint32_t i = 0; i <= (visit & ENDS ? which == 0 ? REQUESTS : FLUSHES : 0); i++)
-            __builtin_prefetch(host->cq[which] + (size_t)((host->ci[which] + i) & mask) * 64);
+            sn_ask(a, host->cq[which] + (size_t)((host->ci[which] + i) & mask) * 64);
     if (end != NULL && host->by_qpn != host->few)
-        __builtin_prefetch(&host->by_qpn[end->qpn & host->hash_mask]);
+        sn_ask(a, &host->by_qpn[end->qpn & host->hash_mask]);
 }
 
 /* The host first, then its NIC, its port, the queue pair and the keys of one end (NULL: none), and what these refer to. */
-static void host_step(const struct sim_host *host, const struct sim_end *end, unsigned visit, unsigned step)
+static void host_step(struct sn_asks *a, const struct sim_host *host, const struct sim_end *end, unsigned visit, unsigned step)
 {
     struct sn_expected what = {.creates = visit & OPENS, .rings = visit & RINGS, .ends = visit & ENDS};
 
     if (step == 0)
-        sim_ask_for(host, offsetof(struct sim_host, shared_done));
+        sn_ask_for(a, host, offsetof(struct sim_host, shared_done));
     if (step == 0 || step > SN_EXPECT_STEPS)
         return;
     if (end != NULL) {
@@ -49,35 +49,35 @@ static void host_step(const struct sim_host *host, const struct sim_end *end, un
         if (visit & (REMOTE | ENDS))
             what.key[what.keys++] = end->rkey;
     }
-    sn_nic_expect(host->nic, &what, step - 1);
+    sn_nic_expect(a, host->nic, &what, step - 1);
     if (step == 1)
-        ask_for_queues(host, end, visit);
+        ask_for_queues(a, host, end, visit);
     if (step == 2 && (visit & RINGS))
-        __builtin_prefetch(host->reg);
+        sn_ask(a, host->reg);
 }
 
-void sim_host_expect(const struct sim_host *host, unsigned step)
+void sim_host_expect(struct sim *sim, const struct sim_host *host, unsigned step)
 {
-    host_step(host, NULL, 0, step);
+    host_step(&sim->asks, host, NULL, 0, step);
 }
 
 /* ---- a connection ------------------------------------------------------------------------------------------------- */
 
-static void ask_for_end(const struct sim_end *end, unsigned step)
+static void ask_for_end(struct sn_asks *a, const struct sim_end *end, unsigned step)
 {
     const struct sim *sim;
 
     if (step == 0) {
-        sim_ask_for(end, offsetof(struct sim_end, shadow));
+        sn_ask_for(a, end, offsetof(struct sim_end, shadow));
         return;
     }
     if (step > 1)
         return;
     sim = end->host->sim;
-    __builtin_prefetch(sim_end_wr((struct sim_end *)(uintptr_t)end, end->settled));
-    __builtin_prefetch(end->sq + (size_t)(end->pi & (sim->depth - 1)) * 64);
-    __builtin_prefetch(end->rq + (size_t)(end->rq_pi & (sim->receives - 1)) * 32);
-    __builtin_prefetch(end->record);
+    sn_ask(a, sim_end_wr((struct sim_end *)(uintptr_t)end, end->settled));
+    sn_ask(a, end->sq + (size_t)(end->pi & (sim->depth - 1)) * 64);
+    sn_ask(a, end->rq + (size_t)(end->rq_pi & (sim->receives - 1)) * 32);
+    sn_ask(a, end->record);
 }
 
 /* What is left of it is this answer. */
@@ -91,19 +91,19 @@ static bool ends_with(const struct sim_conn *conn, const struct sim_packet *p)
 }
 
 /* The target of the payload, or its source; or what will be compared when the connection is over. */
-static void ask_for_memory(const struct sim_packet *p, const struct sim_end *own)
+static void ask_for_memory(struct sn_asks *a, const struct sim_packet *p, const struct sim_end *own)
 {
     const struct sn_burst *b = &p->header;
     bool named = b->kind == SN_KIND_WRITE || b->kind == SN_KIND_READ_REQUEST || b->kind == SN_KIND_ATOMIC_FA;
     uint32_t at = named ? (uint32_t)b->va : b->kind == SN_KIND_SEND ? own->at.recv : 0;
 
     if (named && (uint64_t)b->va >= SIM_SHARED_IOVA)
-        __builtin_prefetch(own->host->shared);
+        sn_ask(a, own->host->shared);
     else if (named || at != 0)
-        sim_ask_for(own->mem + at, BEGINNING);
+        sn_ask_for(a, own->mem + at, BEGINNING);
     else
         for (int i = 0; i < 2; i++)
-            sim_ask_for(p->conn->end[i]->mem, BEGINNING);
+            sn_ask_for(a, p->conn->end[i]->mem, BEGINNING);
 }
 
 /* What is done with a packet: a request's own memory, or what is waiting for it. */
@@ -134,37 +134,39 @@ static bool completes(const struct sim_packet *p)
 /* Taking it down goes to the peer as well, and what is opened in its place to somebody else. */
 static void ask_for_successor(struct sim *sim, const struct sim_conn *conn, const struct sim_end *own, unsigned step)
 {
+    struct sn_asks *a = &sim->asks;
     enum { PEER = 3, LANE = 4, NEXT = 5 };
     const struct sim_host *next;
 
-    host_step(own->peer->host, own->peer, ENDS, step - PEER);
+    host_step(a, own->peer->host, own->peer, ENDS, step - PEER);
     if (step == LANE)
-        sim_ask_for(conn->lane, sizeof(*conn->lane));
+        sn_ask_for(a, conn->lane, sizeof(*conn->lane));
     if (step < NEXT || (next = sim_lane_next(sim, conn->lane)) == NULL)
         return;
     if (step > NEXT && next->free_end != NULL)
-        ask_for_end(next->free_end, step - NEXT - 1);
-    host_step(next, step <= NEXT + 1 ? NULL : next->free_end, OPENS, step - NEXT);
+        ask_for_end(a, next->free_end, step - NEXT - 1);
+    host_step(a, next, step <= NEXT + 1 ? NULL : next->free_end, OPENS, step - NEXT);
 }
 
 static void ask_for_conn(struct sim *sim, const struct sim_packet *p, bool ends, unsigned step)
 {
+    struct sn_asks *a = &sim->asks;
     const struct sim_conn *conn = p->conn;
     const struct sim_end *own;
 
     if (step == 1)
-        __builtin_prefetch(conn);
+        sn_ask(a, conn);
     if (step < 2)
         return;
     own = conn->end[conn->target == p->target];
     if (step == 2 && !completes(p))
-        __builtin_prefetch(own);
+        sn_ask(a, own);
     for (int i = 0; step == 2 && completes(p) && i < 2; i++)
-        ask_for_end(conn->end[i], 0);
+        ask_for_end(a, conn->end[i], 0);
     if (step == 3 && completes(p))
-        ask_for_end(own, 1);
+        ask_for_end(a, own, 1);
     if (step == 4)
-        ask_for_memory(p, own);
+        ask_for_memory(a, p, own);
     if (ends)
         ask_for_successor(sim, conn, own, step);
 }
@@ -173,28 +175,29 @@ static void ask_for_conn(struct sim *sim, const struct sim_packet *p, bool ends,
 
 void sim_packet_expect(struct sim *sim, const struct sim_packet *p, unsigned step)
 {
+    struct sn_asks *a = &sim->asks;
     const struct sim_conn *conn;
     bool ends;
 
     if (step == 0) { /* nothing of it is looked at before it has come */
-        __builtin_prefetch(p);
+        sn_ask(a, p);
         return;
     }
     conn = p->conn;
     if (p->way != NULL) { /* a switch: the cable that it takes next */
         if (step == 1)
-            sim_ask_for(p->way, SIM_LINK_LINES);
+            sn_ask_for(a, p->way, SIM_LINK_LINES);
         return;
     }
     if (step == 1)
-        sim_ask_for(p, SIM_PACKET_SIZE);
+        sn_ask_for(a, p, SIM_PACKET_SIZE);
     if (step == 1 && p->bytes != NULL)
-        sim_ask_for(p->bytes, BEGINNING);
+        sn_ask_for(a, p->bytes, BEGINNING);
     ends = step >= 3 && conn != NULL && ends_with(conn, p);
     if (step < 3 || conn == NULL)
-        host_step(&sim->host[p->target], NULL, 0, step - 1);
+        host_step(a, &sim->host[p->target], NULL, 0, step - 1);
     else
-        host_step(&sim->host[p->target], conn->end[conn->target == p->target], visit_of(p, ends), step - 1);
+        host_step(a, &sim->host[p->target], conn->end[conn->target == p->target], visit_of(p, ends), step - 1);
     if (conn != NULL)
         ask_for_conn(sim, p, ends, step);
 }

@@ -23,7 +23,7 @@ struct sim_event {
 };
 
 enum {
-    SIM_HEAP_AHEAD = 44,    /* events that are sorted, if there are as many, */
+    SIM_HEAP_AHEAD = 64,    /* events that are sorted, if there are as many, */
     SIM_HEAP_NEAR = 128,    /* and room for more */
     SIM_HEAP_BUCKETS = 1024,
     SIM_HEAP_PIECE = 6,     /* events: four cache lines with what leads to the next piece */

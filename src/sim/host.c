@@ -129,6 +129,7 @@ static void send_packet(struct sim_host *host, const struct sn_burst *b)
 
     if (p == NULL)
         return;
+    sn_ask_some(&sim->asks, SN_ASKS_AT_ONCE);
     fill_packet(host, p, b);
     sim->r.packets++;
     sim->r.packet_bytes += p->wire_bytes;
@@ -234,6 +235,7 @@ static void deliver(struct sim_host *host, struct sim_packet *p)
     } else {
         sim_packet_burst(p, &b);
     }
+    sn_ask_some(&sim->asks, SN_ASKS_AT_ONCE);
     sim->r.delivered[b.kind % SIM_KINDS]++;
     sim_trace(sim, 0x8000000000000000ull | (uint64_t)host->number << 32 | b.kind, (uint64_t)b.psn << 32 | b.length);
     sn_nic_receive(host->nic, &b);
@@ -334,8 +336,10 @@ void sim_host_run(struct sim_host *host)
 
     host->blocked = false;
     do {
+        sn_ask_some(&sim->asks, SN_ASKS_AT_ONCE);
         int did = sn_port_run_locked(host->port); /* the only thread: nobody to lock out */
         work = did > 0 ? (unsigned)did : 0;
+        sn_ask_some(&sim->asks, SN_ASKS_AT_ONCE);
         work += poll_cqs(host);
     } while (work != 0 && ++turns < RUNS_MOST && sim->error == 0);
     if (turns == RUNS_MOST)

@@ -17,6 +17,7 @@
 #include "sim/rng.h"
 #include "sim/sim.h"
 #include "softnic/nic.h"
+#include "softnic/port/asks.h"
 #include "softnic/wire/burst.h"
 #include "softnic/wire/inproc.h"
 #include "softnic/wire/wire.h"
@@ -146,20 +147,13 @@ int sim_stage_end(struct sim_link *link);    /* gives the packet to the node at 
 int sim_stage_add(struct sim_link *link, void (*in)(struct sim_stage *, struct sim_packet *), uint64_t a, uint64_t b);
 void sim_stage_kinds_free(struct sim *sim);
 void sim_packet_arrive(void *packet, uint64_t sim); /* the event */
-static inline void sim_ask_for(const void *memory, size_t size)
-{
-    const uint8_t *at = (const uint8_t *)((uintptr_t)memory & ~(uintptr_t)63);
-
-    for (; memory != NULL && at < (const uint8_t *)memory + size; at += 64)
-        __builtin_prefetch(at);
-}
 /*
  * What an event will touch, asked from the cache step by step (expect.c): first the event's object, then what that leads to.
  * `step` may be beyond the last one: then nothing is left to ask for.
  */
 enum { SIM_EXPECTS = 10 };
 void sim_packet_expect(struct sim *sim, const struct sim_packet *p, unsigned step);
-void sim_host_expect(const struct sim_host *host, unsigned step);
+void sim_host_expect(struct sim *sim, const struct sim_host *host, unsigned step);
 void sim_packet_corrupt(struct sim *sim, struct sim_packet *p, struct sim_rng *rng);
 void sim_packet_lose(struct sim *sim, struct sim_packet *p, enum sim_loss why);
 
@@ -393,6 +387,7 @@ struct sim {
     struct sim_stage_kind *stage_kinds;
     struct sim_pool pool;
     struct sn_inproc bursts; /* of all ports */
+    struct sn_asks asks;     /* what the next events will touch */
     void *blocks[32];    /* by log2 of the size; each begins with a pointer to the next */
     uint8_t *noise; /* SIM_NOISE random bytes; nothing changes them */
     struct sim_result r;

@@ -201,7 +201,7 @@ void sim_capture(struct sim *sim, sim_capture_fn fn, void *arg, bool received)
 /* Asks the cache for what the next events will touch; each is a step nearer than it was. Step 0 as early as can be. */
 static void expect(struct sim *sim)
 {
-    enum { APART = 4 /* events between steps: time for memory to answer */ };
+    enum { APART = 6 /* events between steps: time for memory to answer */ };
 
     for (unsigned step = 0; step < SIM_EXPECTS; step++) {
         const struct sim_event *e = sim_heap_ahead(&sim->heap, SIM_HEAP_AHEAD - 2 - APART * step);
@@ -210,7 +210,7 @@ static void expect(struct sim *sim)
         if (e->fire == sim_packet_arrive)
             sim_packet_expect(sim, e->object, step);
         else if (e->fire == sim_host_wake)
-            sim_host_expect(e->object, step);
+            sim_host_expect(sim, e->object, step);
     }
 }
 
@@ -222,6 +222,7 @@ static void loop(struct sim *sim)
         struct sim_event event = sim_heap_pop(&sim->heap);
         if (sim->heap.moved && sim->sc.nics > FEW)
             expect(sim);
+        sn_ask_some(&sim->asks, SN_ASKS_AT_ONCE);
         if (event.time > sim->sc.duration)
             break;
         sim->now = event.time;

@@ -28,6 +28,7 @@ struct sn_port; /* NICs driven together: one lock, one thread at most */
 struct sn_nic;  /* one device */
 struct sn_wire; /* wire/wire.h */
 struct sn_inproc; /* wire/inproc.h */
+struct sn_asks; /* port/asks.h */
 struct gdaki_gpu_ops; /* gpu/gpu.h */
 
 enum sn_link { SN_LINK_ETHERNET = 0, SN_LINK_INFINIBAND = 1 };
@@ -384,7 +385,7 @@ struct sn_burst; /* wire/burst.h */
 void sn_nic_receive(struct sn_nic *nic, const struct sn_burst *burst);
 
 /*
- * A burst for this QP will soon be received, and the port then run: asks the cache for what that touches. Step 0 (the
+ * A burst for this QP will soon be received, and the port then run: notes what of the cache that touches. Step 0 (the
  * NIC), some time later step 1 (its port, where to find what is named), 2 (that) and 3 (what that leads to). For whoever
  * drives so many NICs that they do not stay in the cache.
  */
@@ -396,7 +397,7 @@ struct sn_expected {
     bool rings;   /* a doorbell will be rung */
     bool ends;    /* the queue pair will be moved to ERR */
 };
-void sn_nic_expect(const struct sn_nic *nic, const struct sn_expected *what, unsigned step);
+void sn_nic_expect(struct sn_asks *asks, const struct sn_nic *nic, const struct sn_expected *what, unsigned step);
 
 /* Wire for destinations outside this port. In-process destinations never reach it. NULL detaches. */
 void sn_port_attach_wire(struct sn_port *port, struct sn_wire *wire);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "softnic/engine.h"
+#include "softnic/port/asks.h"
 #include "softnic/queue/regs.h"
 
 /* splitmix64 */
@@ -59,130 +60,122 @@ int sn_nic_create(struct sn_port *port, const struct sn_nic_config *config, stru
 
 enum { FEW_SLOTS = 32 };
 
-static void ask_for(const void *memory, size_t size)
+static void ask_for_port(struct sn_asks *a, const struct sn_port *port)
 {
-    const uint8_t *at = (const uint8_t *)((uintptr_t)memory & ~(uintptr_t)(SN_CACHE_LINE - 1));
-
-    for (; memory != NULL && at < (const uint8_t *)memory + size; at += SN_CACHE_LINE)
-        __builtin_prefetch(at);
-}
-
-static void ask_for_port(const struct sn_port *port)
-{
-    ask_for(port, offsetof(struct sn_port, hot) + sizeof(port->hot[0]));
-    __builtin_prefetch(&port->wheel);
+    sn_ask_for(a, port, offsetof(struct sn_port, hot) + sizeof(port->hot[0]));
+    sn_ask(a, &port->wheel);
     if (!port->config.no_thread)
-        __builtin_prefetch(&port->foreign_turns);
+        sn_ask(a, &port->foreign_turns);
 }
 
 /* All of a small map. */
-static void ask_for_map(const struct sn_map *m)
+static void ask_for_map(struct sn_asks *a, const struct sn_map *m)
 {
     if (m->used != 0 && m->mask < FEW_SLOTS)
-        ask_for(m->slot, (m->mask + 1) * sizeof(*m->slot));
+        sn_ask_for(a, m->slot, (m->mask + 1) * sizeof(*m->slot));
 }
 
 /* After a doorbell the records of all queues on its register are looked at. */
-static void ask_for_rung(const struct sn_map *qps)
+static void ask_for_rung(struct sn_asks *a, const struct sn_map *qps)
 {
     for (uint32_t i = 0; qps->used != 0 && qps->mask < FEW_SLOTS && i <= qps->mask; i++)
         if (qps->slot[i].object != NULL)
-            __builtin_prefetch(qps->slot[i].object);
+            sn_ask(a, qps->slot[i].object);
 }
 
-static void ask_for_slot(const struct sn_map *m, uint32_t number)
+static void ask_for_slot(struct sn_asks *a, const struct sn_map *m, uint32_t number)
 {
     if (m->used != 0)
-        __builtin_prefetch(&m->slot[number & m->mask]);
+        sn_ask(a, &m->slot[number & m->mask]);
 }
 
 /* Where the keys that are made next will be found: under a seed that is known. */
-static void ask_for_new_keys(const struct sn_nic *nic, unsigned keys)
+static void ask_for_new_keys(struct sn_asks *a, const struct sn_nic *nic, unsigned keys)
 {
     uint64_t random = nic->random;
 
     while (nic->seeded && keys-- != 0)
-        ask_for_slot(&nic->mkeys, (uint32_t)random_next(&random));
-    __builtin_prefetch(nic->free_keys);
+        ask_for_slot(a, &nic->mkeys, (uint32_t)random_next(&random));
+    sn_ask(a, nic->free_keys);
 }
 
-static void ask_for_qp(const struct sn_qp *qp)
+static void ask_for_qp(struct sn_asks *a, const struct sn_qp *qp)
 {
-    ask_for(qp, offsetof(struct sn_qp, cnp_after));
-    ask_for(&qp->header, offsetof(struct sn_burst, iov));
+    sn_ask_for(a, qp, offsetof(struct sn_qp, cnp_after));
+    sn_ask_for(a, &qp->header, offsetof(struct sn_burst, iov));
 }
 
 /* The slot of the timer that is armed, or will be when a request has been sent. */
-static void ask_for_timer(const struct sn_qp *qp, bool rings)
+static void ask_for_timer(struct sn_asks *a, const struct sn_qp *qp, bool rings)
 {
     const struct sn_port *port = qp->port;
 
     if (qp->timer.link != NULL)
-        __builtin_prefetch(qp->timer.link);
+        sn_ask(a, qp->timer.link);
     else if (rings && port->config.now != NULL)
-        __builtin_prefetch(sn_wheel_slot(&port->wheel, port->config.now(port->config.now_arg) +
+        sn_ask(a, sn_wheel_slot(&port->wheel, port->config.now(port->config.now_arg) +
                                                            sn_ack_timeout_ns(qp->params.ack_timeout)));
 }
 
-static void ask_for_queues(const struct sn_qp *qp, const struct sn_expected *what)
+static void ask_for_queues(struct sn_asks *a, const struct sn_qp *qp, const struct sn_expected *what)
 {
     if (qp->tx.table != NULL && (qp->tx.head != qp->tx.tail || what->rings))
-        ask_for(&qp->tx.table[qp->tx.head & qp->tx.mask], sizeof(*qp->tx.table));
+        sn_ask_for(a, &qp->tx.table[qp->tx.head & qp->tx.mask], sizeof(*qp->tx.table));
     if (qp->rx.rd != NULL)
-        ask_for(qp->rx.rd, sizeof(*qp->rx.rd));
-    __builtin_prefetch(qp->rx.wqe);
-    __builtin_prefetch(qp->send_cq); /* a CQE looks at one line */
-    __builtin_prefetch(qp->recv_cq);
-    ask_for_timer(qp, what->rings);
+        sn_ask_for(a, qp->rx.rd, sizeof(*qp->rx.rd));
+    sn_ask(a, qp->rx.wqe);
+    sn_ask(a, qp->send_cq); /* a CQE looks at one line */
+    sn_ask(a, qp->recv_cq);
+    ask_for_timer(a, qp, what->rings);
 }
 
-static void ask_for_place(const struct sn_nic *nic, const struct sn_expected *what)
+static void ask_for_place(struct sn_asks *a, const struct sn_nic *nic, const struct sn_expected *what)
 {
-    ask_for_port(nic->port);
+    ask_for_port(a, nic->port);
     if (what->rings)
-        ask_for_map(&nic->qps);
+        ask_for_map(a, &nic->qps);
     else
-        ask_for_slot(&nic->qps, what->qpn);
+        ask_for_slot(a, &nic->qps, what->qpn);
     if (what->creates)
-        ask_for_new_keys(nic, SN_EXPECT_KEYS);
+        ask_for_new_keys(a, nic, SN_EXPECT_KEYS);
     for (unsigned i = 0; i < what->keys; i++)
-        ask_for_slot(&nic->mkeys, what->key[i]);
+        ask_for_slot(a, &nic->mkeys, what->key[i]);
     if (what->ends)
-        __builtin_prefetch(&nic->counters.resp_cqe_flush_error);
+        sn_ask(a, &nic->counters.resp_cqe_flush_error);
 }
 
-void sn_nic_expect(const struct sn_nic *nic, const struct sn_expected *what, unsigned step)
+void sn_nic_expect(struct sn_asks *a, const struct sn_nic *nic, const struct sn_expected *what, unsigned step)
 {
     const struct sn_port *port;
     const struct sn_qp *qp;
 
     if (step == 0) { /* nothing of it is looked at before it has come */
-        ask_for(nic, offsetof(struct sn_nic, counters.duplicate_request));
+        sn_ask_for(a, nic, offsetof(struct sn_nic, counters.duplicate_request));
         return;
     }
     port = nic->port;
     qp = step < 2 ? NULL : sn_qp_find(nic, what->qpn);
     switch (step) {
     case 1:
-        ask_for_place(nic, what);
+        ask_for_place(a, nic, what);
         break;
     case 2:
         if (qp != NULL)
-            ask_for_qp(qp);
+            ask_for_qp(a, qp);
         for (unsigned i = 0; i < what->keys; i++)
-            __builtin_prefetch(sn_mkey_find(&nic->mkeys, what->key[i]));
+            sn_ask(a, sn_mkey_find(&nic->mkeys, what->key[i]));
         if (what->creates && nic->free_keys != NULL)
-            __builtin_prefetch(nic->free_keys->addr); /* the one behind it */
+            sn_ask(a, nic->free_keys->addr); /* the one behind it */
         if (port->hot_count != 0)
-            __builtin_prefetch(port->hot[0]);
+            sn_ask(a, port->hot[0]);
         if (what->rings)
-            ask_for_rung(&nic->qps);
+            ask_for_rung(a, &nic->qps);
         break;
     default:
         if (qp != NULL)
-            ask_for_queues(qp, what);
+            ask_for_queues(a, qp, what);
         if (port->hot_count != 0)
-            __builtin_prefetch(port->hot[0]->reg[SN_REG_PLAIN]);
+            sn_ask(a, port->hot[0]->reg[SN_REG_PLAIN]);
     }
 }
 
