@@ -505,6 +505,7 @@ void sn_srq_check_limit(struct sn_srq *srq);
 /* queue/sq.c */
 void sn_sq_reset(struct sn_qp *qp);
 bool sn_sq_look(struct sn_qp *qp); /* true: something is posted beyond `fetched` */
+bool sn_sq_may_be_posted(const struct sn_qp *qp); /* false: both register and record, in host memory, say that nothing is */
 enum sn_sq_fetch { SN_SQ_EMPTY, SN_SQ_LATER, SN_SQ_WQE, SN_SQ_MISMATCH };
 enum sn_sq_fetch sn_sq_fetch(struct sn_qp *qp, struct sn_entry *e);
 void sn_sq_advance(struct sn_qp *qp, uint32_t blocks);

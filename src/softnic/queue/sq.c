@@ -128,6 +128,14 @@ static uint32_t candidate(struct sn_qp *qp)
     return 0;
 }
 
+bool sn_sq_may_be_posted(const struct sn_qp *qp)
+{
+    const struct sn_sq *sq = &qp->sq;
+
+    return sq->has_hint || sq->gpu_ring || sq->record == NULL ||
+           sn_ahead((uint16_t)sn_swap32(sn_load_acquire32(sq->record)), sq->fetched, sq->blocks) != 0;
+}
+
 bool sn_sq_look(struct sn_qp *qp)
 {
     struct sn_sq *sq = &qp->sq;

@@ -413,8 +413,10 @@ static void to_rts(struct sn_qp *qp)
     tx->rnr_retries = qp->params.rnr_retry;
     qp->starved_since = 0;
     qp->read_limit = 1u << qp->params.log_sra_max;
-    qp->sq.doorbell = true; /* the record counts from here, and a doorbell may have come early */
-    sn_qp_activate(qp);
+    if (sn_sq_may_be_posted(qp)) { /* the record counts from here, and a doorbell may have come early */
+        qp->sq.doorbell = true;
+        sn_qp_activate(qp);
+    }
 }
 
 /* Everything up to here has been flushed; the send queue starts afresh behind it. */
@@ -494,7 +496,8 @@ static int run_transition(struct sn_qp *qp, enum sn_qp_state to)
         build_header(qp);
     if (to == SN_QP_RTS) {
         qp->tell_drained = false;
-        sn_qp_activate(qp);
+        if (from != SN_QP_RTR)
+            sn_qp_activate(qp);
     }
     return 0;
 }
