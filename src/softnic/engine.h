@@ -415,8 +415,11 @@ struct sn_port {
     bool now_valid;
     bool wire_put_off;  /* the last turn did not look at the wire */
     bool thread_looks;  /* the turn is a look of the sleeping thread */
+    bool was_idle;      /* the last turn found nothing */
+    bool answers_now;   /* what arrives is acknowledged at once: it is alone */
     bool sweep_idled;   /* the sweep had slices of idle turns among them */
-    uint8_t sweep_put_off; /* turns that have left out the cold registers */
+    uint8_t at_once; /* registers of this turn whose whole announcement has left already */
+    uint8_t put_off; /* turns in a row that have left out the cold registers, and the wire or work */
     uint32_t active_count;
     struct sn_qp *active_first, *active_last;
     struct sn_qp *ack_first;
@@ -538,6 +541,7 @@ uint64_t sn_nic_random(struct sn_nic *nic);
 
 /* transport/requester.c */
 unsigned sn_rc_transmit(struct sn_qp *qp); /* one bounded turn; returns work done */
+bool sn_rc_send_at_once(struct sn_qp *qp); /* the short way of the next WQE, if there is one now and nothing stands before it */
 static inline struct sn_entry *sn_tx_at(struct sn_qp *qp, uint32_t n)
 {
     return &qp->tx.table[n & qp->tx.mask];
@@ -580,6 +584,10 @@ void sn_gsi_receive(struct sn_qp *qp, const struct sn_burst *b);
 
 /* transport/near.c: all of the WRITE that is next in the ring, when nothing is in flight. False: nothing is done. */
 bool sn_near_write(struct sn_qp *qp, uint32_t *bytes);
+static inline bool sn_may_be_near(const struct sn_qp *qp) /* false: it is known not to be */
+{
+    return qp->near != NULL || qp->near_generation != qp->port->topology;
+}
 
 /* transport/far.c: short messages of and for a queue pair of another process. False: nothing is done. */
 bool sn_far_write(struct sn_qp *qp, uint32_t *bytes); /* sends the WRITE that is next in the ring; nothing else waits to be sent */
@@ -595,6 +603,7 @@ void sn_rc_timer(struct sn_timer *timer);
 
 /* transport/complete.c */
 void sn_rc_complete(struct sn_qp *qp); /* pops finished WQEs, writes their CQEs */
+void sn_rc_popped(struct sn_qp *qp);   /* what follows that */
 unsigned sn_rc_flush_sends(struct sn_qp *qp);
 unsigned sn_rc_flush(struct sn_qp *qp); /* in ERR: what is posted ends in flush CQEs */
 void sn_rc_fail(struct sn_qp *qp, struct sn_entry *e, uint8_t syndrome, uint8_t vendor);

@@ -6,10 +6,12 @@
  * (wire/packet_short.h).
  */
 #include <stdlib.h>
+#include <time.h>
 
 #include "left_behind.h"
 #include "near_program.h"
 #include "sides.h"
+#include "softnic/engine.h"
 #include "softnic/wire/wire.h"
 
 enum { SEEN = LEFT_SEEN };
@@ -459,6 +461,35 @@ static void sent_again(void **state)
     both_close(&p);
 }
 
+/* In real time most idle turns but glance at the wire: the others are enough for timers.. */
+static void timers_end_while_turns_glance(void **state)
+{
+    struct options o = defaults;
+    struct both p;
+    const struct sn_cqe64 *c;
+
+    (void)state;
+    o.ack_timeout = 8;
+    o.retry = 1;
+    both_open(&p, &o, 0);
+    sn_port_lock(p.b.w.port);
+    assert_int_equal(sn_qp_modify(p.b.e.nic, p.b.e.qpn, SN_QP_RST, NULL, 0), 0);
+    sn_port_unlock(p.b.w.port);
+    sn_port_lock(p.a.w.port);
+    p.a.w.port->config.now = NULL;
+    sn_port_unlock(p.a.w.port);
+    struct wr wr = wr_write(&p.a.e, &p.b.e, 0, 512, 8);
+    post(&p.a.e, &wr);
+    for (const time_t end = time(NULL) + 30; (c = next_cqe(&p.a.e)) == NULL && time(NULL) < end;)
+        for (int i = 0; i < 100; i++) {
+            (void)side_run(&p.a);
+            (void)side_run(&p.b);
+        }
+    assert_non_null(c);
+    assert_int_equal(cqe_syndrome(c), SN_SYND_RETRY_EXCEEDED);
+    both_close(&p);
+}
+
 /* What does not fit is left alone: nothing is counted, placed or answered. */
 static void refuses_what_is_not_plain(void **state)
 {
@@ -470,6 +501,7 @@ static void refuses_what_is_not_plain(void **state)
     both_open(&p, &o, 0);
     struct end *a = &p.a.e, *b = &p.b.e;
     const uint8_t *gid = sn_nic_get_config(a->nic)->gid[0];
+    struct sn_origin origin = {0};
     sn_port_lock(p.b.w.port);
     const struct sn_short good = {.kind = SN_KIND_WRITE,
                                   .flags = SN_BURST_FIRST | SN_BURST_LAST | SN_BURST_ACKREQ,
@@ -477,11 +509,13 @@ static void refuses_what_is_not_plain(void **state)
                                   .dqpn = b->qpn,
                                   .sqpn = a->qpn,
                                   .psn = (o.psn + 1) & 0xffffff,
+                                  .npackets = 1,
                                   .length = 8,
-                                  .rkey = b->mkey,
                                   .va = (uintptr_t)b->mem,
+                                  .rkey = b->mkey,
+                                  .dmalen = 8,
                                   .word = 0x1122334455667788};
-    struct sn_short bad[16];
+    struct sn_short bad[24];
     unsigned n = 0;
 #define BAD(field, value) (bad[n] = good, bad[n++].field = (value))
     BAD(kind, SN_KIND_SEND);
@@ -495,6 +529,12 @@ static void refuses_what_is_not_plain(void **state)
     BAD(sqpn, a->qpn ^ 1);
     BAD(psn, good.psn + 1);
     BAD(psn, good.psn - 1);
+    BAD(psn, good.psn | 1u << 24);
+    BAD(npackets, 0);
+    BAD(npackets, 2);
+    BAD(length, 9);
+    BAD(length, 7);
+    BAD(dmalen, 16);
     BAD(rkey, b->mkey ^ 0x100);
     BAD(va, (uintptr_t)b->mem + MEM_SIZE - 7);
     BAD(va, (uintptr_t)b->mem - 1);
@@ -503,17 +543,27 @@ static void refuses_what_is_not_plain(void **state)
     sn_nic_get_counters(b->nic, &before);
     memset(b->mem, 0x55, 64);
     for (unsigned i = 0; i < n; i++)
-        assert_false(sn_nic_receive_short(b->nic, &bad[i], gid));
-    assert_false(sn_nic_receive_short(b->nic, &good, sn_nic_get_config(b->nic)->gid[0])); /* from another one */
+        assert_false(sn_nic_receive_short(b->nic, &bad[i], gid, &origin));
+    assert_false(sn_nic_receive_short(b->nic, &good, sn_nic_get_config(b->nic)->gid[0], &origin)); /* from another one */
     sn_port_set_capture(p.b.w.port, look, NULL);
-    assert_false(sn_nic_receive_short(b->nic, &good, gid));
+    assert_false(sn_nic_receive_short(b->nic, &good, gid, &origin));
     sn_port_set_capture(p.b.w.port, NULL, NULL);
     sn_nic_get_counters(b->nic, &after);
     assert_memory_equal(&before, &after, sizeof(before));
     for (int i = 0; i < 64; i++)
         assert_int_equal(b->mem[i], 0x55);
-    assert_true(sn_nic_receive_short(b->nic, &good, gid));
+    assert_false(sn_port_receive_short(p.b.w.port, &good, &(struct sn_origin){0}));
+    assert_true(sn_nic_receive_short(b->nic, &good, gid, &origin));
     assert_memory_equal(b->mem, &good.word, 8);
+    /* Where it came from is remembered until any connection changes. */
+    struct sn_short next = good;
+    next.psn = (good.psn + 1) & 0xffffff;
+    next.word = 0x99;
+    assert_true(sn_port_receive_short(p.b.w.port, &next, &origin));
+    assert_memory_equal(b->mem, &next.word, 8);
+    next.psn = (good.psn + 2) & 0xffffff;
+    assert_int_equal(sn_qp_modify(b->nic, b->qpn, SN_QP_ERR, NULL, 0), 0);
+    assert_false(sn_port_receive_short(p.b.w.port, &next, &origin));
     sn_port_unlock(p.b.w.port);
     both_close(&p);
 }
@@ -525,6 +575,7 @@ int main(void)
         cmocka_unit_test(hostile_programs),
         cmocka_unit_test(taken_when_plain),
         cmocka_unit_test(sent_again),
+        cmocka_unit_test(timers_end_while_turns_glance),
         cmocka_unit_test(refuses_what_is_not_plain),
     };
     int failed = 0;

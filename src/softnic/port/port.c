@@ -15,7 +15,11 @@ enum {
     WIRE_BUDGET = 64,  /* bursts a turn */
     IDLE_LINES = 256,  /* cold registers' cache lines looked at in a turn that had no work, */
     IDLE_TURNS = 32,   /* or so many turns for all: each turn may be the one that somebody's answer waits for */
-    ACTIVE_BUDGET = 64 /* QPs a turn */
+    ACTIVE_BUDGET = 64, /* QPs a turn */
+    CLOCK_IDLE = 7, CLOCK_BUSY = 15, /* bits of a turn's number: the clock is looked at where none is set */
+    PUT_OFF = 3, PUT_OFF_NS = 1000,  /* turns in a row that end early, while what they did was little */
+    GLANCE_TURNS = 3, GLANCES = 4,   /* bits of the number of an idle turn that is but glances: any is set; how many of those */
+    GLANCE_HOT = 4                   /* most registers for that */
 };
 
 #define WORK_NS  40u /* of a piece of work, payload apart; a guess that needs no clock */
@@ -28,8 +32,6 @@ enum {
 #define SWEEP_EFFORT_MAX 200000u
 #define SWEEP_EFFORT_MIN 2000u
 #define SWEEP_FEW        256u     /* lines that stay in the nearest cache: some in each turn */
-#define SWEEP_PUT_OFF    3u       /* turns in a row that leave cold registers alone because a hot one was rung, */
-#define SWEEP_PUT_OFF_NS 1000u    /* while what they did was little */
 #define TURN_NS          20u      /* of a turn as such */
 #define SWEEP_BROKEN_NS  1000000u /* the driver was not running: says nothing about work */
 
@@ -165,13 +167,22 @@ static unsigned run_active(struct sn_port *port)
 
 /* ---- doorbells ----------------------------------------------------------------------------------------------- */
 
+/* Nothing was rung, for all that one load tells; false where there is more to look at. */
+static bool is_quiet(const struct sn_uar_object *uar)
+{
+    return sn_load_relaxed64(uar->reg[SN_REG_PLAIN]) == uar->empty && uar->other == NULL && uar->nic->recordless_users == 0;
+}
+
 static unsigned look_hot(struct sn_port *port)
 {
     unsigned taken = 0;
 
     for (unsigned i = 0; i < port->hot_count;) {
         struct sn_uar_object *uar = port->hot[i];
-        taken += sn_uar_look(uar);
+        if (is_quiet(uar))
+            uar->idle_turns++;
+        else
+            taken += sn_uar_look(uar);
         if (uar->idle_turns > SN_HOT_IDLE_TURNS)
             sn_uar_cool(uar); /* another one takes its place in the array */
         else
@@ -261,61 +272,129 @@ static unsigned sweep(struct sn_port *port, bool idle)
 static bool time_to_look_at_clock(const struct sn_port *port, unsigned work)
 {
     if (port->config.now != NULL || port->thread_looks)
-        return work == 0 || (port->turn & 15) == 0;
-    return (port->turn & (work == 0 ? 7 : 15)) == 0;
-}
-
-/* A look at the wire may be a system call. What a doorbell has just announced leaves before that, but not time after time. */
-static bool wire_is_due(struct sn_port *port, unsigned rung)
-{
-    port->wire_put_off = rung != 0 && !port->wire_put_off;
-    return !port->wire_put_off;
+        return work == 0 || (port->turn & CLOCK_BUSY) == 0;
+    return (port->turn & (work == 0 ? CLOCK_IDLE : CLOCK_BUSY)) == 0;
 }
 
 /*
- * What a hot register has announced leaves, and what has come is seen, before the cold ones are looked at, some turns in a row; the
- * slice then makes up for it.
+ * May this turn end with what it has begun with, since somebody waits for just that? What a hot register has announced leaves before
+ * the wire and the cold registers are looked at (the slice then makes up for it), and what a peer has sent alone is told: not time
+ * after time, and not in the turns that look at the clock.
  */
-static bool sweep_is_due(struct sn_port *port, unsigned busy)
+static bool may_put_off(struct sn_port *port)
 {
-    if (busy != 0 && port->sweep_put_off < SWEEP_PUT_OFF && port->effort < SWEEP_PUT_OFF_NS)
-        port->sweep_put_off++;
-    else
-        port->sweep_put_off = 0;
-    return port->sweep_put_off == 0;
+    return port->put_off < PUT_OFF && port->effort < PUT_OFF_NS && port->xfers == NULL && (port->turn & CLOCK_BUSY) != 0;
 }
 
-static unsigned turn(struct sn_port *port)
+/* A look may be a system call, or a few loads. */
+static bool may_put_off_wire(const struct sn_port *port)
+{
+    const struct sn_wire *wire = port->wire;
+
+    return wire == NULL || !port->wire_put_off || (wire->ops->glance != NULL && !wire->ops->glance(port->wire));
+}
+
+static unsigned did(struct sn_port *port, unsigned work, unsigned rung)
+{
+    if (port->wire != NULL && port->wire->ops->flush != NULL)
+        port->wire->ops->flush(port->wire);
+    port->was_idle = work + rung == 0;
+    return work + rung;
+}
+
+static unsigned did_little(struct sn_port *port, unsigned work, unsigned rung)
+{
+    port->put_off++;
+    port->effort += work * WORK_NS;
+    return did(port, work, rung);
+}
+
+static bool has_work(const struct sn_port *port)
+{
+    return port->active_count != 0 || port->inproc->tail != 0 || port->ack_first != NULL;
+}
+
+/* What others have sent. After a turn that found nothing it is one message, answered at once: as a rule there is no other. */
+static unsigned look_at_wire(struct sn_port *port, bool alone)
+{
+    int got;
+
+    port->answers_now = alone;
+    got = port->wire->ops->poll(port->wire, alone ? 1 : WIRE_BUDGET);
+    port->answers_now = false;
+    if (port->ack_first != NULL)
+        sn_rc_send_acks(port); /* a peer waits for it; the rest of the turn can */
+    return got > 0 ? (unsigned)got : 0;
+}
+
+static unsigned whole_turn(struct sn_port *port)
 {
     unsigned work = 0, rung;
 
     port->now_valid = false;
-    port->turn++;
+    port->at_once = 0;
     rung = look_hot(port);
-    if (port->wire != NULL && wire_is_due(port, rung)) {
-        int got = port->wire->ops->poll(port->wire, WIRE_BUDGET);
-        work += got > 0 ? (unsigned)got : 0;
-        if (port->ack_first != NULL)
-            sn_rc_send_acks(port); /* a peer waits for it; the rest of the turn can */
+    if (rung != 0 && may_put_off(port) && may_put_off_wire(port)) {
+        port->wire_put_off = port->wire != NULL;
+        work = port->at_once == rung || !has_work(port) ? port->at_once : run_active(port);
+        return did_little(port, work, rung);
+    }
+    port->wire_put_off = false;
+    if (port->wire != NULL) {
+        bool alone = port->was_idle && rung == 0 && port->wire->ops->glance != NULL;
+        work = look_at_wire(port, alone);
+        if (alone && work != 0 && may_put_off(port))
+            return did_little(port, work, 0);
     }
     if (port->xfers != NULL)
         work += sn_xfer_poll(port);
     if (port->hot_count == port->uar_count) { /* all have been looked at */
         port->effort = 0;
-    } else if (sweep_is_due(port, rung + work)) {
+        port->put_off = 0;
+    } else if (rung + work != 0 && may_put_off(port)) {
+        port->put_off++;
+    } else {
+        port->put_off = 0;
         rung += sweep(port, port->thread_looks || (rung == 0 && port->effort == 0));
         port->effort = 0;
     }
-    if (port->active_count != 0 || port->inproc->tail != 0 || port->ack_first != NULL)
+    if (has_work(port))
         work += run_active(port);
-    if (port->unarmed != NULL && (work + rung == 0 || (port->turn & 15) == 0))
+    if (port->unarmed != NULL && (work + rung == 0 || (port->turn & CLOCK_BUSY) == 0))
         work += sn_port_look_arms(port);
     port->effort += work * WORK_NS;
     if (port->wheel.armed != 0 && time_to_look_at_clock(port, work))
         work += sn_wheel_run(&port->wheel, sn_port_now(port));
-    if (port->wire != NULL && port->wire->ops->flush != NULL)
-        port->wire->ops->flush(port->wire);
-    return work + rung;
+    return did(port, work, rung);
+}
+
+/*
+ * What ends a wait is as a rule a doorbell of a hot register or the next message of a peer. Where both can be seen by a few loads,
+ * three of four idle turns look for nothing else, some times in a row: so it is seen sooner.
+ */
+static bool may_glance(const struct sn_port *port)
+{
+    return port->was_idle && (port->turn & GLANCE_TURNS) != 0 && port->wire != NULL && port->wire->ops->glance != NULL &&
+           port->hot_count <= GLANCE_HOT && !has_work(port) && port->xfers == NULL && port->config.now == NULL && !port->thread_looks;
+}
+
+static bool glance(struct sn_port *port)
+{
+    for (unsigned i = 0; i < port->hot_count; i++)
+        if (!is_quiet(port->hot[i]))
+            return true;
+    return port->wire->ops->glance(port->wire);
+}
+
+static unsigned turn(struct sn_port *port) /* returns work done */
+{
+    port->turn++;
+    if (!may_glance(port))
+        return whole_turn(port);
+    for (unsigned n = 0; n < GLANCES; n++)
+        if (glance(port))
+            return whole_turn(port);
+    return 0;
 }
 
 unsigned sn_port_turn_locked(struct sn_port *port)

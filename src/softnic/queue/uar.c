@@ -165,6 +165,37 @@ static bool tells(const struct sn_uar_object *uar, uint64_t value)
     return !uar->packed || (value & SN_DOORBELL_ZEROS) == 0;
 }
 
+static void take_hint(struct sn_qp *qp, uint16_t producer)
+{
+    /* A late doorbell must not hide a further one that waits. */
+    if (!qp->sq.has_hint || sn_ahead(producer, qp->sq.fetched, qp->sq.blocks) >
+                                sn_ahead(qp->sq.hint, qp->sq.fetched, qp->sq.blocks)) {
+        qp->sq.hint = producer;
+        qp->sq.has_hint = true;
+    }
+    ring(qp);
+}
+
+/*
+ * The doorbell of the only queue on a hot register, connected and with a record: nobody else's record has to be looked at, and
+ * the next WQE leaves from here. False: it is something else.
+ */
+static bool rung_lone(struct sn_uar_object *uar, uint64_t value)
+{
+    struct sn_qp *qp = uar->qps;
+    struct sn_doorbell db;
+
+    if (qp == NULL || qp->uar_next != NULL || qp->state != SN_QP_RTS || qp->attr.no_sq || qp->sq.record == NULL ||
+        uar->nic->uses_both || !sn_doorbell_parse(value, &db) || db.qpn != qp->qpn || !tells(uar, value))
+        return false;
+    if (!qp->send_cq->gpu) /* its line may be another core's: asked for now */
+        __builtin_prefetch(sn_cq_slot(qp->send_cq, qp->send_cq->assigned), 1);
+    take_hint(qp, db.producer);
+    if (sn_rc_send_at_once(qp) && qp->sq.posted == qp->sq.fetched)
+        qp->port->at_once++;
+    return true;
+}
+
 static void hint(struct sn_uar_object *uar, enum sn_reg_kind kind, uint64_t value)
 {
     struct sn_doorbell db;
@@ -177,18 +208,12 @@ static void hint(struct sn_uar_object *uar, enum sn_reg_kind kind, uint64_t valu
         return;
     if (qp->attr.no_send_record != (kind == SN_REG_DBRLESS))
         return;
-    /* A late doorbell must not hide a further one that waits. */
-    if (!qp->sq.has_hint || sn_ahead(db.producer, qp->sq.fetched, qp->sq.blocks) >
-                                sn_ahead(qp->sq.hint, qp->sq.fetched, qp->sq.blocks)) {
-        qp->sq.hint = db.producer;
-        qp->sq.has_hint = true;
-    }
     /* Both lines are another core's: ask for them now. */
     __builtin_prefetch(qp->sq.ring + (qp->sq.fetched & (qp->sq.blocks - 1)) * SN_WQE_BB);
     if (!qp->send_cq->gpu)
         __builtin_prefetch(sn_cq_slot(qp->send_cq, qp->send_cq->assigned), 1);
     expect_connection(qp);
-    ring(qp);
+    take_hint(qp, db.producer);
 }
 
 static void look_at_records(struct sn_uar_object *uar, const struct sn_qp *but)
@@ -251,6 +276,8 @@ static unsigned look_at(struct sn_uar_object *uar, enum sn_reg_kind kind, uint64
     value = sn_take_register(uar->reg[kind], empty);
     if (value == empty)
         return 0;
+    if (kind == SN_REG_PLAIN && uar->hot && port->faults == NULL && rung_lone(uar, value))
+        return 1;
     if (port->faults == NULL || !sn_faults_doorbell(port->faults, uar, kind, value))
         sn_uar_rung(uar, kind, value);
     return 1;

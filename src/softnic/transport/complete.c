@@ -118,8 +118,14 @@ void sn_rc_complete(struct sn_qp *qp)
         if (e->w.ce >= SN_CE_ALWAYS && !send_cqe(qp, &e->w, 0, 0))
             return;
     }
-    if (tx->head == before)
-        return;
+    if (tx->head != before)
+        sn_rc_popped(qp);
+}
+
+void sn_rc_popped(struct sn_qp *qp)
+{
+    struct sn_tx *tx = &qp->tx;
+
     sn_tx_check_drained(qp);
     if (tx->next != tx->tail || qp->sq.doorbell || qp->sq.posted != qp->sq.fetched)
         sn_qp_activate(qp);

@@ -11,6 +11,7 @@
 #include "softnic/engine.h"
 #include "softnic/exec/order.h"
 #include "softnic/exec/state.h"
+#include "softnic/queue/cq.h"
 #include "softnic/transport/plain.h"
 
 _Static_assert(SN_SHORT_BYTES == sizeof(((struct sn_short *)0)->word), "the payload is one word");
@@ -61,6 +62,11 @@ static uint64_t payload(const struct sn_plain *w)
     return word;
 }
 
+static bool is_solicited(const struct sn_entry *e)
+{
+    return (((const struct sn_ctrl_seg *)(const void *)e->small)->fm_ce_se & SN_WQE_SOLICITED) != 0;
+}
+
 /* The entry as it is when all of it has been sent: a retransmission may need it. */
 static void remember(struct sn_qp *qp, struct sn_entry *e, const struct sn_plain *w)
 {
@@ -72,7 +78,7 @@ static void remember(struct sn_qp *qp, struct sn_entry *e, const struct sn_plain
     e->w.blocks = 1;
     e->w.fence = SN_FENCE_NONE;
     e->w.ce = w->ce;
-    e->w.solicited = (ctrl->fm_ce_se & SN_WQE_SOLICITED) != 0;
+    e->w.solicited = is_solicited(e);
     e->w.has_imm = e->w.invalidate = e->w.masked = e->w.atomic_size = 0;
     e->w.data_seg = 2;
     e->w.has_inline = w->has_inline;
@@ -109,20 +115,22 @@ bool sn_far_write(struct sn_qp *qp, uint32_t *bytes)
     sn_fetch(e->small, qp->sq.ring + (qp->sq.fetched & (qp->sq.blocks - 1)) * SN_WQE_BB, SN_WQE_BB);
     if (!sn_plain_read(qp, e->raw, &w) || w.length > SN_SHORT_BYTES)
         return false;
-    remember(qp, e, &w);
     const struct sn_short m = {.kind = SN_KIND_WRITE,
                                .flags = SN_BURST_FIRST | SN_BURST_LAST | SN_BURST_ACKREQ |
-                                        (e->w.solicited ? SN_BURST_SOLICITED : 0),
+                                        (is_solicited(e) ? SN_BURST_SOLICITED : 0),
                                .mtu = qp->header.mtu,
                                .dqpn = qp->header.dqpn,
                                .sqpn = qp->header.sqpn,
                                .psn = tx->psn,
+                               .npackets = 1,
                                .length = w.length,
-                               .rkey = w.rkey,
                                .va = w.raddr,
+                               .rkey = w.rkey,
+                               .dmalen = w.length,
                                .word = payload(&w)};
     if (!send(qp, &m))
         return false;
+    remember(qp, e, &w); /* while it is on its way */
     tx->psn = sn_psn_add(tx->psn, 1);
     tx->high = tx->psn; /* nothing waits to be sent again, so this is the furthest */
     tx->unasked = 0;
@@ -145,6 +153,7 @@ bool sn_far_acknowledge(struct sn_qp *qp)
                                .dqpn = qp->header.dqpn,
                                .sqpn = qp->header.sqpn,
                                .psn = qp->rx.ack_psn,
+                               .npackets = 1,
                                .msn = qp->rx.msn};
     return send(qp, &m);
 }
@@ -166,25 +175,62 @@ static bool place(struct sn_qp *qp, const struct sn_short *m)
     return true;
 }
 
+/* What comes alone is answered before anything else is done about it; one acknowledgement for several in a row leaves later. */
+static void answer(struct sn_qp *qp, uint32_t psn)
+{
+    if (qp->port->answers_now && !qp->on_ack_list && !qp->rx.ack_due) {
+        qp->rx.unacked = 0;
+        qp->rx.ack_syndrome = SN_AETH_ACK;
+        qp->rx.ack_psn = psn;
+        if (sn_far_acknowledge(qp))
+            return;
+    }
+    sn_rc_ack_due(qp, SN_AETH_ACK, psn);
+}
+
 static bool take_write(struct sn_qp *qp, const struct sn_short *m)
 {
-    if (!sn_plain_expects(qp, m->psn) || !place(qp, m))
+    if (!sn_plain_expects(qp, m->psn) || m->dmalen != m->length || !place(qp, m))
         return false;
+    qp->rx.msn = (qp->rx.msn + 1) & SN_PSN_MASK;
+    answer(qp, m->psn);
+    qp->rx.epsn = sn_psn_add(m->psn, 1);
     qp->nic->counters.rx_packets++;
     qp->nic->counters.rx_bytes += m->length;
     qp->nic->counters.rx_write_requests++;
-    qp->rx.epsn = sn_psn_add(m->psn, 1);
-    qp->rx.msn = (qp->rx.msn + 1) & SN_PSN_MASK;
-    sn_rc_ack_due(qp, SN_AETH_ACK, m->psn);
+    return true;
+}
+
+/*
+ * The only message in flight is acknowledged, and is a WRITE or SEND that has gone well: what sn_rc_acknowledged would find out and
+ * do, the CQE first. False: nothing is done.
+ */
+static bool end_lone(struct sn_qp *qp, uint32_t psn)
+{
+    struct sn_tx *tx = &qp->tx;
+    const struct sn_entry *e = sn_tx_at(qp, tx->head);
+
+    if (tx->tail - tx->head != 1 || tx->next != tx->tail || sn_psn_add(psn, 1) != tx->psn || tx->high != tx->psn || tx->una == tx->psn ||
+        tx->reads != 0 || e->local || e->syndrome != 0 || e->w.op < SN_OP_SEND || e->w.op > SN_OP_WRITE)
+        return false;
+    if (e->w.ce >= SN_CE_ALWAYS) {
+        if (!sn_cq_takes(qp->send_cq))
+            return false;
+        sn_cq_write_sent(qp, e->w.opcode, e->w.index);
+    }
+    sn_rc_progress(qp, tx->psn);
+    tx->head++;
+    sn_rc_popped(qp);
     return true;
 }
 
 static bool take_acknowledgement(struct sn_qp *qp, const struct sn_short *m)
 {
-    if (qp->state != SN_QP_RTS || qp->rx_first != NULL || !sn_aeth_is_ack(m->syndrome))
+    if (qp->state != SN_QP_RTS || qp->rx_first != NULL || !sn_aeth_is_ack(m->syndrome) || m->psn > SN_PSN_MASK)
         return false;
+    if (!end_lone(qp, m->psn))
+        sn_rc_acknowledged(qp, m->psn, m->syndrome);
     qp->nic->counters.rx_packets++;
-    sn_rc_acknowledged(qp, m->psn, m->syndrome);
     return true;
 }
 
@@ -197,15 +243,31 @@ static bool is_from(const struct sn_qp *qp, const uint8_t sgid[16])
     return a[0] == b[0] && a[1] == b[1];
 }
 
-bool sn_nic_receive_short(struct sn_nic *nic, const struct sn_short *m, const uint8_t sgid[16])
+/* Everything but where it comes from. */
+static bool take(struct sn_qp *qp, const struct sn_short *m)
 {
     const uint8_t plain = SN_BURST_FIRST | SN_BURST_LAST | SN_BURST_ACKREQ | SN_BURST_SOLICITED;
-    struct sn_qp *qp = sn_qp_find(nic, m->dqpn);
 
-    if (qp == NULL || qp->attr.service != SN_SERVICE_RC || qp->state < SN_QP_RTR || sn_port_is_watched(nic->port) ||
-        (m->mtu != 0 && (m->sqpn != qp->params.remote_qpn || m->mtu != qp->mtu)) || !is_from(qp, sgid))
+    if (qp->state < SN_QP_RTR || sn_port_is_watched(qp->port) || (m->mtu != 0 && m->mtu != qp->mtu) || m->npackets != 1 ||
+        m->length > SN_SHORT_BYTES)
         return false;
     if (m->kind == SN_KIND_WRITE && (m->flags | SN_BURST_SOLICITED) == plain)
         return take_write(qp, m);
     return m->kind == SN_KIND_ACK && m->flags == (SN_BURST_FIRST | SN_BURST_LAST) && take_acknowledgement(qp, m);
+}
+
+bool sn_nic_receive_short(struct sn_nic *nic, const struct sn_short *m, const uint8_t sgid[16], struct sn_origin *origin)
+{
+    struct sn_qp *qp = sn_qp_find(nic, m->dqpn);
+
+    if (qp == NULL || qp->attr.service != SN_SERVICE_RC || (m->mtu != 0 && m->sqpn != qp->params.remote_qpn) || !is_from(qp, sgid))
+        return false;
+    if (origin != NULL)
+        *origin = (struct sn_origin){qp, nic->port->topology};
+    return take(qp, m);
+}
+
+bool sn_port_receive_short(struct sn_port *port, const struct sn_short *m, const struct sn_origin *origin)
+{
+    return origin->qp != NULL && origin->topology == port->topology && take(origin->qp, m);
 }

@@ -389,7 +389,8 @@ static unsigned send_turn(struct sn_qp *qp)
         /* What is in hand leaves before the record, a line that the producer owns, is read again. */
         if (steps != 0 && tx->next == tx->tail && qp->sq.posted == qp->sq.fetched && qp->sq.doorbell)
             break;
-        if ((tx->head == tx->tail && sn_near_write(qp, &bytes)) || (tx->next == tx->tail && sn_far_write(qp, &bytes))) {
+        if ((tx->head == tx->tail && sn_may_be_near(qp) && sn_near_write(qp, &bytes)) ||
+            (tx->next == tx->tail && sn_far_write(qp, &bytes))) {
             steps++;
             continue;
         }
@@ -408,6 +409,16 @@ static unsigned send_turn(struct sn_qp *qp)
     }
     sn_qp_activate(qp);
     return steps;
+}
+
+bool sn_rc_send_at_once(struct sn_qp *qp)
+{
+    const struct sn_tx *tx = &qp->tx;
+    uint32_t bytes = 0;
+
+    if (qp->state != SN_QP_RTS || tx->table == NULL || tx->next != tx->tail || tx->rnr_wait || tx->waiting_cq)
+        return false;
+    return (tx->head == tx->tail && sn_may_be_near(qp) && sn_near_write(qp, &bytes)) || sn_far_write(qp, &bytes);
 }
 
 /* One bounded turn of a QP: what it owes its peer, then what it wants itself. */

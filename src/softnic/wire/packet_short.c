@@ -223,8 +223,9 @@ static bool read_write(const struct sn_frame_in *in, struct sn_short *m)
     m->va = sn_get64(reth->va);
     m->rkey = sn_get32(reth->rkey);
     m->length = in->length - (BTH_BYTES + RETH_BYTES + SN_ICRC_BYTES) - (bth->se_m_pad_tver >> SN_BTH_PAD_SHIFT & SN_BTH_PAD);
+    m->dmalen = sn_get32(reth->length);
     memcpy(&m->word, in->bytes + BTH_BYTES + RETH_BYTES, m->length);
-    return sn_get32(reth->length) == m->length;
+    return m->dmalen == m->length;
 }
 
 static void read_ack(const struct sn_frame_in *in, struct sn_short *m)
@@ -248,7 +249,7 @@ bool sn_packet_take_short(struct sn_packet_wire *w, const struct sn_frame_in *in
     const struct sn_bth *bth = (const struct sn_bth *)in->bytes;
     uint32_t qpn = sn_get24(bth->dqpn);
     struct sn_short_in *i = &w->shorts.in[(qpn ^ qpn >> 8 ^ bth->opcode) % SN_SHORT_WAYS];
-    struct sn_short m = {.dqpn = qpn, .psn = sn_get24(bth->psn)};
+    struct sn_short m = {.dqpn = qpn, .psn = sn_get24(bth->psn), .npackets = 1};
 
     if ((!is_way(w, i, in) && !make_way(w, i, in)) || !crc_fits(w, i, in))
         return false;
@@ -258,7 +259,7 @@ bool sn_packet_take_short(struct sn_packet_wire *w, const struct sn_frame_in *in
         return false;
     if (m.kind == SN_KIND_ACK && sn_aeth_is_ack(m.syndrome))
         sn_flow_acknowledged(&w->flows, qpn, sn_psn_add(m.psn, 1));
-    if (!sn_nic_receive_short(i->nic, &m, in->sgid))
+    if (!sn_nic_receive_short(i->nic, &m, in->sgid, NULL))
         return false;
     if (i->id_unknown)
         sn_packet_add(&sn_packet_totals.partly, 1);

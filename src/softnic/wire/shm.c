@@ -14,6 +14,8 @@
 #include "softnic/wire/shm_internal.h"
 #include "softnic/wire/shm_process.h"
 
+enum { GLANCE = 4 /* connections that are glanced at */ };
+
 struct shm_totals shm_totals;
 
 static struct shm_wire *own(struct sn_wire *wire)
@@ -70,6 +72,15 @@ static int poll_wire(struct sn_wire *wire, unsigned budget)
 static bool pending(struct sn_wire *wire)
 {
     for (struct shm_connection *c = own(wire)->connections; c; c = c->next)
+        if (c->open && !c->dead && shm_rx_ready(&c->rx))
+            return true;
+    return false;
+}
+
+static bool glance(struct sn_wire *wire)
+{
+    const struct shm_connection *c = own(wire)->connections;
+    for (unsigned n = 0; c && n < GLANCE; n++, c = c->next)
         if (c->open && !c->dead && shm_rx_ready(&c->rx))
             return true;
     return false;
@@ -132,6 +143,7 @@ static const struct sn_wire_ops ops = {.name = "shm",
                                        .send = shm_send,
                                        .poll = poll_wire,
                                        .pending = pending,
+                                       .glance = glance,
                                        .sleeping = sleeping,
                                        .destroy = destroy,
                                        .peer_turns = peer_turns,

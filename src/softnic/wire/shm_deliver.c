@@ -73,48 +73,64 @@ static void deliver_burst(struct shm_connection *c, struct sn_nic *nic, struct s
         sn_nic_receive(nic, &b);
 }
 
-/* A message of few words may go past the burst. False: it has to become one. */
-static bool deliver_short(struct sn_nic *nic, const struct shm_header *h, const uint8_t from[16])
+static bool take_short(struct shm_wire *w, struct shm_connection *c, union shm_line *line)
 {
-    if (h->npackets != 1 || h->length > SN_SHORT_BYTES || h->dmalen != h->length || h->mtu_service > 15 || h->psn >> 24)
+    const uint32_t dqpn = line->header.dqpn, sqpn = line->header.sqpn;
+    const uint8_t *from, *to;
+    if (dqpn == c->came_dqpn && sqpn == c->came_sqpn && sn_port_receive_short(w->wire.port, &line->message, &c->origin))
+        return true;
+    if (!addresses(c, &line->header, &from, &to))
         return false;
-    const struct sn_short m = {.kind = h->kind,
-                               .flags = h->flags,
-                               .syndrome = h->syndrome,
-                               .mtu = h->mtu_service,
-                               .dqpn = h->dqpn & 0xffffff,
-                               .sqpn = h->sqpn & 0xffffff,
-                               .psn = h->psn,
-                               .length = h->length,
-                               .rkey = h->rkey,
-                               .msn = h->msn & 0xffffff,
-                               .va = h->va,
-                               .word = h->inlined};
-    return sn_nic_receive_short(nic, &m, from);
+    struct sn_nic *nic = sn_port_find_nic(w->wire.port, to);
+    line->message.dqpn &= 0xffffff;
+    line->message.sqpn &= 0xffffff;
+    c->came_dqpn = dqpn;
+    c->came_sqpn = sqpn;
+    c->origin.qp = NULL;
+    return nic && sn_nic_receive_short(nic, &line->message, from, &c->origin);
+}
+
+/* A message of few words may go past record and burst, as it is. False: it has to become one. */
+static bool deliver_short(struct shm_wire *w, struct shm_connection *c)
+{
+    union shm_line line;
+    shm_rx_line(&c->rx, &line);
+    if (line.header.length > SN_SHORT_BYTES || !take_short(w, c, &line))
+        return false;
+    shm_rx_consume_line(&c->rx);
+    shm_add(&shm_totals.bytes_received, line.message.length);
+    return true;
+}
+
+static enum shm_verdict deliver_record(struct shm_wire *w, struct shm_connection *c)
+{
+    struct shm_record r;
+    enum shm_verdict verdict = shm_rx_peek(&c->rx, &r);
+    const uint8_t *from, *to;
+    if (verdict != SHM_RECORD)
+        return verdict;
+    if (!addresses(c, &r.header, &from, &to))
+        return SHM_BAD;
+    deliver_burst(c, sn_port_find_nic(w->wire.port, to), &r, from, to);
+    shm_rx_consume(&c->rx, &r);
+    shm_add(&shm_totals.bytes_received, r.header.length);
+    return SHM_RECORD;
 }
 
 unsigned shm_deliver(struct shm_wire *w, struct shm_connection *c, unsigned budget)
 {
     unsigned done = 0;
-    while (done < budget && c->open && !c->dead) {
-        struct shm_record r;
-        enum shm_verdict verdict = shm_rx_peek(&c->rx, &r);
-        if (verdict == SHM_NONE)
-            break;
-        const uint8_t *from, *to;
-        if (verdict == SHM_BAD || !addresses(c, &r.header, &from, &to)) {
+    while (done < budget && c->open && !c->dead && shm_rx_ready(&c->rx)) {
+        enum shm_verdict verdict = deliver_short(w, c) ? SHM_RECORD : deliver_record(w, c);
+        if (verdict == SHM_BAD) {
             shm_add(&shm_totals.bad_records, 1);
             shm_peer_kill(w, c);
-            break;
         }
-        struct sn_nic *nic = sn_port_find_nic(w->wire.port, to);
-        if (!nic || !deliver_short(nic, &r.header, from))
-            deliver_burst(c, nic, &r, from, to);
-        shm_rx_consume(&c->rx, &r);
-        shm_add(&shm_totals.bursts_received, 1);
-        shm_add(&shm_totals.bytes_received, r.header.length);
+        if (verdict != SHM_RECORD)
+            break;
         done++;
     }
+    shm_add(&shm_totals.bursts_received, done);
     if (c->open)
         shm_rx_publish(&c->rx);
     return done;

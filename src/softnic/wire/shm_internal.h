@@ -72,6 +72,8 @@ struct shm_connection {
     size_t map_bytes;
     struct shm_tx tx;
     struct shm_rx rx;
+    struct sn_origin origin;       /* of the last short message that was taken, */
+    uint32_t came_dqpn, came_sqpn; /* and its addresses in the record */
     struct shm_partial partial[SHM_PARTIALS];
     unsigned next_partial;
     uint32_t told[SHM_WINDOWS]; /* ids of own windows that the peer has */

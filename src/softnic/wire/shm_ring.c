@@ -6,6 +6,23 @@
 #include "softnic/exec/order.h"
 
 _Static_assert(sizeof(struct shm_region) <= SHM_CONTROL_BYTES, "control data fit before the rings");
+#define SAME_PLACE(a, b) _Static_assert(offsetof(struct shm_header, a) == offsetof(struct sn_short, b), "a record is a short message: " #a)
+SAME_PLACE(dqpn, dqpn);
+SAME_PLACE(sqpn, sqpn);
+SAME_PLACE(kind, kind);
+SAME_PLACE(flags, flags);
+SAME_PLACE(mtu_service, mtu);
+SAME_PLACE(syndrome, syndrome);
+SAME_PLACE(psn, psn);
+SAME_PLACE(npackets, npackets);
+SAME_PLACE(length, length);
+SAME_PLACE(va, va);
+SAME_PLACE(rkey, rkey);
+SAME_PLACE(dmalen, dmalen);
+SAME_PLACE(imm, imm);
+SAME_PLACE(msn, msn);
+SAME_PLACE(inlined, word);
+_Static_assert(sizeof(struct shm_header) == sizeof(struct sn_short), "a record is a short message");
 _Static_assert(sizeof(_Atomic uint64_t) == 8 && ATOMIC_LLONG_LOCK_FREE == 2, "positions are shared between processes");
 
 static bool is_atomic(unsigned kind)
@@ -73,11 +90,6 @@ bool shm_tx_room(struct shm_tx *tx, uint64_t bytes)
     return tx->tail + bytes - head <= tx->size;
 }
 
-static _Atomic uint64_t *commit_word(uint8_t *data, uint64_t size, uint64_t position)
-{
-    return (_Atomic uint64_t *)(void *)(data + (position & (size - 1)));
-}
-
 static int put_payload(struct shm_tx *tx, uint64_t position, uint64_t length, shm_copy_fn copy, void *arg)
 {
     uint64_t at = position & (tx->size - 1), first = tx->size - at;
@@ -97,10 +109,10 @@ static int commit(struct shm_tx *tx, uint64_t bytes)
     uint64_t position = tx->tail;
     tx->tail += bytes;
 #if defined(__x86_64__) && !defined(SN_TSAN)
-    atomic_store_explicit(commit_word(tx->data, tx->size, position), tx->nonce + position, memory_order_release);
+    atomic_store_explicit(shm_commit_word(tx->data, tx->size, position), tx->nonce + position, memory_order_release);
     atomic_thread_fence(memory_order_seq_cst);
 #else
-    atomic_store_explicit(commit_word(tx->data, tx->size, position), tx->nonce + position, memory_order_seq_cst);
+    atomic_store_explicit(shm_commit_word(tx->data, tx->size, position), tx->nonce + position, memory_order_seq_cst);
 #endif
     if (!atomic_load_explicit(&tx->shared->asleep, memory_order_seq_cst))
         return 0;
@@ -130,18 +142,9 @@ int shm_tx_put(struct shm_tx *tx, const struct shm_header *header, const struct 
     return commit(tx, shm_record_bytes(&h));
 }
 
-int shm_tx_put_line(struct shm_tx *tx, const struct shm_header *header)
+int shm_tx_commit_line(struct shm_tx *tx)
 {
-    struct shm_header *h = (struct shm_header *)(void *)(tx->data + (tx->tail & (tx->size - 1)) + 8);
-
-    *h = *header;
     return commit(tx, SHM_LINE);
-}
-
-bool shm_rx_ready(const struct shm_rx *rx)
-{
-    return atomic_load_explicit(commit_word(rx->data, rx->size, rx->head), memory_order_seq_cst) ==
-           rx->nonce + rx->head;
 }
 
 /* Only requests that carry payload refer to it, and not to much: what it is copied into may be memory of ours. */
@@ -180,7 +183,7 @@ static void find_payload(const struct shm_rx *rx, uint64_t position, struct shm_
 enum shm_verdict shm_rx_peek(const struct shm_rx *rx, struct shm_record *r)
 {
     /* Acquire: everything that the producer wrote before the commit word. */
-    if (atomic_load_explicit(commit_word(rx->data, rx->size, rx->head), memory_order_acquire) != rx->nonce + rx->head)
+    if (atomic_load_explicit(shm_commit_word(rx->data, rx->size, rx->head), memory_order_acquire) != rx->nonce + rx->head)
         return SHM_NONE;
     uint64_t payload = rx->head + SHM_LINE;
     memcpy(&r->header, rx->data + (rx->head & (rx->size - 1)) + 8, sizeof(r->header));

@@ -21,8 +21,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "softnic/wire/burst.h"
+#include "softnic/wire/wire.h"
 
 enum {
     SHM_LINE = 64,
@@ -66,6 +68,12 @@ struct shm_header {                             /* the first line of a record, a
 };
 _Static_assert(sizeof(struct shm_header) == SHM_LINE - 8, "a header and its commit word fill a cache line");
 
+/* A header that came, private. A short message, once the indices of GIDs have been taken out, is one of the port's (wire.h). */
+union shm_line {
+    struct shm_header header;
+    struct sn_short message;
+};
+
 struct shm_operands { /* second line of an atomic */
     uint64_t swap_add, compare, swap_mask, compare_mask;
 };
@@ -108,11 +116,29 @@ typedef int (*shm_copy_fn)(void *arg, void *dst, uint64_t from, uint64_t n);
 int shm_tx_put(struct shm_tx *tx, const struct shm_header *header, const struct shm_operands *operands,
                shm_copy_fn copy, void *arg);
 
-/* The same for a record of one line, with its payload, if any, in `inlined` already. */
-int shm_tx_put_line(struct shm_tx *tx, const struct shm_header *header);
+/* The same for a record of one line: its header is written in place, field by field, then committed. */
+static inline struct shm_header *shm_tx_line(const struct shm_tx *tx)
+{
+    return (struct shm_header *)(void *)(tx->data + (tx->tail & (tx->size - 1)) + 8);
+}
+int shm_tx_commit_line(struct shm_tx *tx);
+
+static inline _Atomic uint64_t *shm_commit_word(uint8_t *data, uint64_t size, uint64_t position)
+{
+    return (_Atomic uint64_t *)(void *)(data + (position & (size - 1)));
+}
 
 /* True if a record is waiting. */
-bool shm_rx_ready(const struct shm_rx *rx);
+static inline bool shm_rx_ready(const struct shm_rx *rx)
+{
+    return atomic_load_explicit(shm_commit_word(rx->data, rx->size, rx->head), memory_order_seq_cst) == rx->nonce + rx->head;
+}
+
+/* Of the record that is waiting: its header, copied once and not judged. */
+static inline void shm_rx_line(const struct shm_rx *rx, union shm_line *out)
+{
+    memcpy(&out->header, rx->data + (rx->head & (rx->size - 1)) + 8, sizeof(out->header));
+}
 
 enum shm_verdict { SHM_NONE = 0, SHM_RECORD = 1, SHM_BAD = -1 };
 
@@ -130,7 +156,11 @@ struct shm_record {
 /* Looks at the next record without consuming it: copies its header once and judges lengths and enumerations. */
 enum shm_verdict shm_rx_peek(const struct shm_rx *rx, struct shm_record *out);
 
-/* Consumes it; the ring bytes may be overwritten from now on. Positions are published lazily: see shm_rx_publish. */
+/* Consumes a record of one line, or this one; the ring bytes may be overwritten from now on. Positions are published lazily: see shm_rx_publish. */
+static inline void shm_rx_consume_line(struct shm_rx *rx)
+{
+    rx->head += SHM_LINE;
+}
 void shm_rx_consume(struct shm_rx *rx, const struct shm_record *record);
 void shm_rx_publish(struct shm_rx *rx);
 

@@ -241,22 +241,24 @@ bool shm_send_short(struct sn_wire *wire, const struct sn_burst *header, struct 
     struct shm_connection *c = w->last;
     if (!shm_tx_room(&c->tx, SHM_LINE))
         return false;
-    const struct shm_header h = {.dqpn = route->to,
-                                 .sqpn = route->from,
-                                 .kind = m->kind,
-                                 .flags = m->flags,
-                                 .mtu_service = m->mtu,
-                                 .syndrome = m->syndrome,
-                                 .psn = m->psn,
-                                 .npackets = 1,
-                                 .length = m->length,
-                                 .va = m->va,
-                                 .rkey = m->rkey,
-                                 .dmalen = m->length,
-                                 .msn = m->msn,
-                                 .inlined = m->word};
+    struct shm_header *h = shm_tx_line(&c->tx); /* in place: a copy would wait until what it copies has been stored */
+    h->dqpn = route->to;
+    h->sqpn = route->from;
+    h->kind = m->kind;
+    h->flags = m->flags;
+    h->mtu_service = m->mtu;
+    h->syndrome = m->syndrome;
+    h->psn = m->psn;
+    h->npackets = m->npackets;
+    h->length = m->length;
+    h->va = m->va;
+    h->rkey = m->rkey;
+    h->dmalen = m->dmalen;
+    h->imm = m->imm;
+    h->msn = m->msn;
+    h->inlined = m->word;
     c->full_since = 0;
-    if (shm_tx_put_line(&c->tx, &h))
+    if (shm_tx_commit_line(&c->tx))
         wake(c);
     shm_add(&shm_totals.bursts_sent, 1);
     shm_add(&shm_totals.bytes_sent, m->length);
