@@ -203,6 +203,7 @@ static void expect(struct sim *sim)
 {
     enum { APART = 6 /* events between steps: time for memory to answer */ };
 
+    sn_asks_make_room(&sim->asks);
     for (unsigned step = 0; step < SIM_EXPECTS; step++) {
         const struct sim_event *e = sim_heap_ahead(&sim->heap, SIM_HEAP_AHEAD - 2 - APART * step);
         if (e == NULL)

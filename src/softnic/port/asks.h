@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 enum {
-    SN_ASKS = 256,       /* a power of two */
+    SN_ASKS = 512,       /* a power of two */
     SN_ASKS_AT_ONCE = 8, /* with some of those before still under way */
     SN_ASKS_LINE = 64,
 };
@@ -27,10 +27,15 @@ static inline void sn_ask_some(struct sn_asks *a, unsigned most)
         __builtin_prefetch(a->line[a->head++ % SN_ASKS]);
 }
 
+/* Before many are noted: those that there may be no room for are asked for now. Without it the oldest are lost, which costs time only. */
+static inline void sn_asks_make_room(struct sn_asks *a)
+{
+    while (a->tail - a->head > SN_ASKS / 2)
+        sn_ask_some(a, 1);
+}
+
 static inline void sn_ask(struct sn_asks *a, const void *line)
 {
-    if (a->tail - a->head == SN_ASKS)
-        sn_ask_some(a, 1);
     a->line[a->tail++ % SN_ASKS] = line;
 }
 
