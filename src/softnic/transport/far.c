@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The short way of small messages between two processes, over a wire that takes them (`send_short`): a plain WRITE of up to
- * 8 bytes, and an acknowledgement. What transport/near.c is inside a port, each end here is for itself: the same fields are
- * looked at and the same ones change as on the long way, but no burst is built of the message and none is taken apart.
- * Anything else, and everything while a capture or a fault plan looks on, goes the long way, with nothing done.
- * tests/softnic/far_test.c compares what both leave behind.
+ * The short way of small messages between two processes, over a wire that takes them (`send_short`): a plain WRITE of
+ * up to 8 bytes, and an acknowledgement. What transport/near.c is inside a port, each end here is for itself: the same
+ * fields are looked at and the same ones change as on the long way, but no burst is built of the message and none is
+ * taken apart. Anything else, and everything while a capture or a fault plan looks on, goes the long way, with nothing
+ * done. tests/softnic/far_test.c compares what both leave behind.
  */
 #include <string.h>
 
@@ -175,7 +175,8 @@ static bool place(struct sn_qp *qp, const struct sn_short *m)
     return true;
 }
 
-/* What comes alone is answered before anything else is done about it; one acknowledgement for several in a row leaves later. */
+/* What comes alone is answered before anything else is done about it; one acknowledgement for several in a row leaves
+ * later. */
 static void answer(struct sn_qp *qp, uint32_t psn)
 {
     if (qp->port->answers_now && !qp->on_ack_list && !qp->rx.ack_due) {
@@ -202,15 +203,18 @@ static bool take_write(struct sn_qp *qp, const struct sn_short *m)
 }
 
 /*
- * The only message in flight is acknowledged, and is a WRITE or SEND that has gone well: what sn_rc_acknowledged would find out and
- * do, the CQE first. False: nothing is done.
+ * The only message in flight is acknowledged, and is a WRITE or SEND that has gone well: what sn_rc_acknowledged would
+ * find out and do, the CQE first. False: nothing is done.
  */
 static bool end_lone(struct sn_qp *qp, uint32_t psn)
 {
     struct sn_tx *tx = &qp->tx;
-    const struct sn_entry *e = sn_tx_at(qp, tx->head);
+    const struct sn_entry *e;
 
-    if (tx->tail - tx->head != 1 || tx->next != tx->tail || sn_psn_add(psn, 1) != tx->psn || tx->high != tx->psn || tx->una == tx->psn ||
+    if (tx->tail - tx->head != 1) /* a queue pair that has never sent has no table */
+        return false;
+    e = sn_tx_at(qp, tx->head);
+    if (tx->next != tx->tail || sn_psn_add(psn, 1) != tx->psn || tx->high != tx->psn || tx->una == tx->psn ||
         tx->reads != 0 || e->local || e->syndrome != 0 || e->w.op < SN_OP_SEND || e->w.op > SN_OP_WRITE)
         return false;
     if (e->w.ce >= SN_CE_ALWAYS) {
@@ -248,19 +252,21 @@ static bool take(struct sn_qp *qp, const struct sn_short *m)
 {
     const uint8_t plain = SN_BURST_FIRST | SN_BURST_LAST | SN_BURST_ACKREQ | SN_BURST_SOLICITED;
 
-    if (qp->state < SN_QP_RTR || sn_port_is_watched(qp->port) || (m->mtu != 0 && m->mtu != qp->mtu) || m->npackets != 1 ||
-        m->length > SN_SHORT_BYTES)
+    if (qp->state < SN_QP_RTR || sn_port_is_watched(qp->port) || (m->mtu != 0 && m->mtu != qp->mtu) ||
+        m->npackets != 1 || m->length > SN_SHORT_BYTES)
         return false;
     if (m->kind == SN_KIND_WRITE && (m->flags | SN_BURST_SOLICITED) == plain)
         return take_write(qp, m);
     return m->kind == SN_KIND_ACK && m->flags == (SN_BURST_FIRST | SN_BURST_LAST) && take_acknowledgement(qp, m);
 }
 
-bool sn_nic_receive_short(struct sn_nic *nic, const struct sn_short *m, const uint8_t sgid[16], struct sn_origin *origin)
+bool sn_nic_receive_short(struct sn_nic *nic, const struct sn_short *m, const uint8_t sgid[16],
+                          struct sn_origin *origin)
 {
     struct sn_qp *qp = sn_qp_find(nic, m->dqpn);
 
-    if (qp == NULL || qp->attr.service != SN_SERVICE_RC || (m->mtu != 0 && m->sqpn != qp->params.remote_qpn) || !is_from(qp, sgid))
+    if (qp == NULL || qp->attr.service != SN_SERVICE_RC || (m->mtu != 0 && m->sqpn != qp->params.remote_qpn) ||
+        !is_from(qp, sgid))
         return false;
     if (origin != NULL)
         *origin = (struct sn_origin){qp, nic->port->topology};
