@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { QKEY = 0x1ee7a11, WINDOW = 16, UNLIKELY_KEY = 0x5ca1ab00 };
+enum { WINDOW = 16, UNLIKELY_KEY = 0x5ca1ab00 };
 
 #define PATIENCE     60.0 /* s: an emulated machine, packets lost, timers of half a second */
 #define IMMEDIATE(i) (0x51000000u + (i))

@@ -5,6 +5,8 @@
 
 #include "exchange.h"
 
+enum { QKEY = 0x1ee7a11 };
+
 struct card { /* what the ends tell each other; network order */
     union ibv_gid gid;
     uint64_t address;

@@ -90,7 +90,6 @@ void plan_atomic(const struct spec *spec, uint32_t i, uint64_t *compare, uint64_
 
 bool link_put(int fd, const void *bytes, size_t size);
 bool link_get(int fd, void *bytes, size_t size);
-bool link_waits(int fd); /* something has come */
 int link_connect(const char *host, const char *port);
 int link_listen(const char *port);
 unsigned link_port(int listening);

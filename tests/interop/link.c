@@ -44,13 +44,6 @@ bool link_get(int fd, void *bytes, size_t size)
     return true;
 }
 
-bool link_waits(int fd)
-{
-    struct pollfd wanted = {.fd = fd, .events = POLLIN};
-
-    return poll(&wanted, 1, 0) != 0;
-}
-
 static int each_address(const char *host, const char *port,
                         int (*use)(int fd, const struct sockaddr *to, socklen_t size))
 {

@@ -211,6 +211,12 @@ static bool crc_fits(struct sn_packet_wire *w, const struct sn_short_in *i, cons
     return true;
 }
 
+static uint8_t flags_of(const struct sn_bth *bth)
+{
+    return ONLY | (bth->ackreq & SN_BTH_ACKREQ ? SN_BURST_ACKREQ : 0) |
+           (bth->se_m_pad_tver & SN_BTH_SE ? SN_BURST_SOLICITED : 0);
+}
+
 /* False: the RETH and the packet disagree about the length. */
 static bool read_write(const struct sn_frame_in *in, struct sn_short *m)
 {
@@ -218,8 +224,7 @@ static bool read_write(const struct sn_frame_in *in, struct sn_short *m)
     const struct sn_reth *reth = (const struct sn_reth *)(in->bytes + BTH_BYTES);
 
     m->kind = SN_KIND_WRITE;
-    m->flags = ONLY | (bth->ackreq & SN_BTH_ACKREQ ? SN_BURST_ACKREQ : 0) |
-               (bth->se_m_pad_tver & SN_BTH_SE ? SN_BURST_SOLICITED : 0);
+    m->flags = flags_of(bth);
     m->va = sn_get64(reth->va);
     m->rkey = sn_get32(reth->rkey);
     m->length = in->length - (BTH_BYTES + RETH_BYTES + SN_ICRC_BYTES) - (bth->se_m_pad_tver >> SN_BTH_PAD_SHIFT & SN_BTH_PAD);
@@ -234,8 +239,7 @@ static void read_ack(const struct sn_frame_in *in, struct sn_short *m)
     const struct sn_aeth *aeth = (const struct sn_aeth *)(in->bytes + BTH_BYTES);
 
     m->kind = SN_KIND_ACK;
-    m->flags = ONLY | (bth->ackreq & SN_BTH_ACKREQ ? SN_BURST_ACKREQ : 0) |
-               (bth->se_m_pad_tver & SN_BTH_SE ? SN_BURST_SOLICITED : 0);
+    m->flags = flags_of(bth);
     m->syndrome = aeth->syndrome;
     m->msn = sn_get24(aeth->msn);
 }
