@@ -24,5 +24,9 @@ enum { SN_ICRC_WAY_BTH = 8 };
 uint32_t sn_icrc_add(uint32_t crc, const uint8_t *bytes, size_t length);
 
 void sn_icrc_store(uint32_t crc, uint8_t out[4]);
+static inline uint32_t sn_icrc_load(const uint8_t p[4])
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
 
 #endif

@@ -79,11 +79,6 @@ bool sn_icrc_find_id(uint32_t difference, size_t length, uint16_t *id)
     return (at & ~(0xffffu | DONT_FRAGMENT << 16)) == 0;
 }
 
-static uint32_t stored(const uint8_t *p)
-{
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
 static void headers_of(uint8_t *h, const uint8_t *bth, size_t length, const uint8_t src[4], const uint8_t dst[4],
                        uint16_t sport)
 {
@@ -108,6 +103,6 @@ bool sn_icrc_check_udp4(const uint8_t *bth, size_t length, const uint8_t src[4],
     headers_of(headers, bth, length, src, dst, udp_sport);
     uint32_t crc = sn_icrc_begin(headers);
     crc = sn_icrc_add(crc, bth + BTH_BYTES, length - BTH_BYTES - CRC_BYTES);
-    uint32_t difference = crc ^ stored(bth + length - CRC_BYTES);
+    uint32_t difference = crc ^ sn_icrc_load(bth + length - CRC_BYTES);
     return !difference || sn_icrc_find_id(difference, length, &id);
 }

@@ -196,11 +196,10 @@ static bool make_way(struct sn_packet_wire *w, struct sn_short_in *i, const stru
 static bool crc_fits(struct sn_packet_wire *w, const struct sn_short_in *i, const struct sn_frame_in *in)
 {
     uint32_t at = in->length - SN_ICRC_BYTES;
-    const uint8_t *stored = in->bytes + at;
-    uint32_t difference = sn_icrc_add(i->crc, in->bytes + SN_ICRC_WAY_BTH, at - SN_ICRC_WAY_BTH);
+    uint32_t difference =
+        sn_icrc_add(i->crc, in->bytes + SN_ICRC_WAY_BTH, at - SN_ICRC_WAY_BTH) ^ sn_icrc_load(in->bytes + at);
     uint16_t *next = &w->shorts.next_id[(in->udp_sport ^ in->sgid[15]) % SN_SHORT_WAYS], id = *next;
 
-    difference ^= (uint32_t)stored[0] | (uint32_t)stored[1] << 8 | (uint32_t)stored[2] << 16 | (uint32_t)stored[3] << 24;
     if (!i->id_unknown)
         return difference == 0;
     if (difference == 0)

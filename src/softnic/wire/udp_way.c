@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "format/roce.h"
+#include "softnic/wire/icrc.h"
 #include "softnic/wire/packet_icrc.h"
 #include "softnic/wire/packet_internal.h"
 #include "softnic/wire/udp_internal.h"
@@ -120,10 +121,8 @@ static void connect_way(struct udp_way *way)
 static bool send_numbered(struct udp_way *way, const struct sn_frame_out *f)
 {
     uint8_t bytes[SN_ICRC_ID_BYTES], *crc = bytes + f->length - SN_ICRC_BYTES;
-    uint32_t change = sn_icrc_of_id(f->length, way->next_id);
     memcpy(bytes, f->bytes, f->length);
-    for (unsigned i = 0; i < SN_ICRC_BYTES; i++)
-        crc[i] ^= (uint8_t)(change >> (8 * i));
+    sn_icrc_store(sn_icrc_load(crc) ^ sn_icrc_of_id(f->length, way->next_id), crc);
     way->next_id++;
     return send(way->connected, bytes, f->length, MSG_DONTWAIT) == (ssize_t)f->length;
 }
