@@ -176,6 +176,21 @@ static void looks_before_sleep_are_full(void **state)
     }
 }
 
+/* So are those of whoever needs that all that was posted is under way (ibv_resize_cq). */
+static void settling_is_full(void **state)
+{
+    struct sn_port *port = many.port;
+
+    (void)state;
+    for (unsigned i = 113; i < PAIRS; i += 97) {
+        queue_put(&many.queue[0][i], &many.queue[1][i], i);
+        sn_port_lock(port);
+        sn_port_settle_locked(port);
+        sn_port_unlock(port);
+        assert_int_equal(queue_poll(&many.queue[0][i]), 1);
+    }
+}
+
 static void hundred_thousand_keys(void **state)
 {
     struct sn_nic *nic = many.nic[1];
@@ -215,7 +230,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_queue_works),     cmocka_unit_test(idle_queues_have_no_timer),
         cmocka_unit_test(busy_queue_takes_the_same_turns), cmocka_unit_test(cold_doorbell_among_busy),
-        cmocka_unit_test(looks_before_sleep_are_full), cmocka_unit_test(hundred_thousand_keys),
+        cmocka_unit_test(looks_before_sleep_are_full), cmocka_unit_test(settling_is_full), cmocka_unit_test(hundred_thousand_keys),
     };
 
     return cmocka_run_group_tests(tests, open_many, close_many);

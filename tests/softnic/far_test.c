@@ -12,6 +12,7 @@
 #include "near_program.h"
 #include "sides.h"
 #include "softnic/engine.h"
+#include "softnic/port/thread.h"
 #include "softnic/wire/wire.h"
 
 enum { SEEN = LEFT_SEEN };
@@ -490,6 +491,37 @@ static void timers_end_while_turns_glance(void **state)
     both_close(&p);
 }
 
+/* A register that has cooled is not glanced at: whoever needs what was posted to be under way does not rely on a turn without work. */
+static void settling_sees_a_cold_register(void **state)
+{
+    struct options o = defaults;
+    struct both p;
+
+    (void)state;
+    both_open(&p, &o, 0);
+    sn_port_lock(p.a.w.port);
+    p.a.w.port->config.now = NULL;
+    sn_port_unlock(p.a.w.port);
+    struct wr wr = wr_write(&p.a.e, &p.b.e, 0, 512, 8);
+    for (int i = 0; i < 8; i++) { /* at each of the turns between two whole ones */
+        for (unsigned turns = 0; p.a.w.port->hot_count != 0 || (p.a.w.port->turn & 3) != (unsigned)i % 4; turns++) {
+            assert_true(turns < 8 * SN_HOT_IDLE_TURNS);
+            (void)side_run(&p.a);
+        }
+        unsigned before = sent + sent_short;
+        post(&p.a.e, &wr);
+        sn_port_lock(p.a.w.port);
+        sn_port_settle_locked(p.a.w.port);
+        sn_port_unlock(p.a.w.port);
+        assert_int_equal(sent + sent_short, before + 1);
+        for (unsigned polls = 0; polls < 1000 && next_cqe(&p.a.e) == NULL; polls++) {
+            (void)side_run(&p.b);
+            (void)side_run(&p.a);
+        }
+    }
+    both_close(&p);
+}
+
 /* What does not fit is left alone: nothing is counted, placed or answered. */
 static void refuses_what_is_not_plain(void **state)
 {
@@ -576,6 +608,7 @@ int main(void)
         cmocka_unit_test(taken_when_plain),
         cmocka_unit_test(sent_again),
         cmocka_unit_test(timers_end_while_turns_glance),
+        cmocka_unit_test(settling_sees_a_cold_register),
         cmocka_unit_test(refuses_what_is_not_plain),
     };
     int failed = 0;

@@ -10,7 +10,7 @@
 #include "softnic/verbs/exports.h"
 #include "softnic/verbs/log.h"
 
-enum { MAX_CQE = (1 << PRM_MAX_LOG_CQ_SIZE) - 1, RECORD_BYTES = 64, SETTLE_TURNS = 64 };
+enum { MAX_CQE = (1 << PRM_MAX_LOG_CQ_SIZE) - 1, RECORD_BYTES = 64 };
 
 /* One entry more than asked for, as a power of two: a full ring differs from an empty one by the owner bits. */
 static uint32_t entries_for(int cqe)
@@ -201,8 +201,7 @@ static int resize(struct sv_cq *cq, uint32_t entries)
 static void settle(struct sv_context *ctx)
 {
     sn_port_lock(ctx->port);
-    for (int turns = 0; turns < SETTLE_TURNS && sn_port_turn_locked(ctx->port) != 0; turns++)
-        ;
+    sn_port_settle_locked(ctx->port);
     sn_port_unlock(ctx->port);
 }
 

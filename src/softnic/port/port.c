@@ -16,6 +16,7 @@ enum {
     IDLE_LINES = 256,  /* cold registers' cache lines looked at in a turn that had no work, */
     IDLE_TURNS = 32,   /* or so many turns for all: each turn may be the one that somebody's answer waits for */
     ACTIVE_BUDGET = 64, /* QPs a turn */
+    SETTLE_TURNS = 64,
     CLOCK_IDLE = 7, CLOCK_BUSY = 15, /* bits of a turn's number: the clock is looked at where none is set */
     PUT_OFF = 3, PUT_OFF_NS = 1000,  /* turns in a row that end early, while what they did was little */
     GLANCE_TURNS = 3, GLANCES = 4,   /* bits of the number of an idle turn that is but glances: any is set; how many of those */
@@ -400,6 +401,22 @@ static unsigned turn(struct sn_port *port) /* returns work done */
 unsigned sn_port_turn_locked(struct sn_port *port)
 {
     return turn(port);
+}
+
+/*
+ * What has been rung before the call leaves before it ends, as far as it can: every register is looked at, which a turn need not do.
+ * The turns are bounded, for others may go on posting.
+ */
+void sn_port_settle_locked(struct sn_port *port)
+{
+    port->now_valid = false;
+    unsigned work = look_hot(port) + look_cold(port, port->reg_lines);
+
+    port->sweep_idled = true; /* says nothing about how long a sweep takes */
+    for (unsigned turns = 0; turns < SETTLE_TURNS && (work != 0 || has_work(port) || port->xfers != NULL); turns++) {
+        port->turn++;
+        work = whole_turn(port);
+    }
 }
 
 int sn_port_run_locked(struct sn_port *port)

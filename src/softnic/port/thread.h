@@ -14,8 +14,10 @@ extern atomic_uint sn_sleepers;
 
 int sn_thread_start(struct sn_port *port);
 void sn_thread_stop(struct sn_port *port);
-/* One turn, with the lock held. */
+/* One turn, with the lock held. 0 does not tell that nothing waits: a turn need not look at each register, nor at the clock. */
 unsigned sn_port_turn_locked(struct sn_port *port);
+/* Turns until what was rung before has left, or 64 of them; with the lock held. */
+void sn_port_settle_locked(struct sn_port *port);
 /* One turn of a thread of the NIC's own, under the lock; -1: somebody else has it or wants it. The port's thread need not step back for it. */
 int sn_port_turn_own(struct sn_port *port);
 #define SN_WORST_WAKE_NS 1100000u /* of a sleeping port with few registers: a nap of 1 ms, the timer's slack, the look */
