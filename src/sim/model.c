@@ -259,34 +259,57 @@ static bool covers(uint32_t from, uint32_t length, uint32_t at)
     return at >= from && at - from < length;
 }
 
-/* A byte that a later request, which has not completed, may have put there already. */
-static bool later_explains(struct sim_end *end, uint64_t number, const struct sim_end *owner, uint32_t at)
+/* The first byte in [from, to) that differs, or `to`. */
+static uint32_t first_difference(const uint8_t *a, const uint8_t *b, uint32_t from, uint32_t to)
+{
+    while (to - from >= 8 && word_at(a, from) == word_at(b, from))
+        from += 8;
+    while (from < to && a[from] == b[from])
+        from++;
+    return from;
+}
+
+/*
+ * How many bytes from here to the end of the request under test a later one, which has not completed, may have put there already. Of a
+ * READ's result all: its source may have changed since, and it is compared when it completes itself.
+ */
+static uint32_t later_explains(struct sim_end *end, uint64_t number, const struct sim_end *owner, uint32_t at, uint32_t most_bytes)
 {
     for (uint64_t n = number + 1; n < end->posted; n++) {
         const struct sim_wr *later = sim_end_wr(end, n);
-        if (owner == end->peer && is_write(later) && covers(later->remote, later->length, at) &&
-            owner->mem[at] == end->model[later->local + at - later->remote])
-            return true;
-        if (owner == end && is_read(later) && covers(later->local, later->length, at))
-            return true; /* its source may have changed since; it is compared when it completes itself */
+        uint32_t target = is_read(later) ? later->local : later->remote, left, i = 0;
+        if (!(owner == end ? is_read(later) : is_write(later)) || !covers(target, later->length, at))
+            continue;
+        left = target + later->length - at < most_bytes ? target + later->length - at : most_bytes;
+        if (owner == end)
+            return left;
+        while (i < left && owner->mem[at + i] == end->model[later->local + at + i - target])
+            i++;
+        if (i != 0)
+            return i;
     }
-    return false;
+    return 0;
 }
 
 static void compare(struct sim_end *end, const struct sim_wr *wr, uint64_t number, struct sim_end *owner, uint32_t at)
 {
+    uint32_t i = 0;
+
     if (memcmp(owner->mem + at, expected(owner, at, wr->length), wr->length) == 0)
         return;
     if (!whole(end) || !whole(owner))
         return;
-    for (uint32_t i = 0; i < wr->length; i++)
-        if (owner->mem[at + i] != owner->model[at + i] && !later_explains(end, number, owner, at + i)) {
+    while ((i = first_difference(owner->mem + at, owner->model + at, i, wr->length)) < wr->length) {
+        uint32_t explained = later_explains(end, number, owner, at + i, wr->length - i);
+        if (explained == 0) {
             sim_violation(end->host->sim,
                           "nic%u QP 0x%x: %s number %llu of %u bytes has succeeded, but byte %u is 0x%02x and not 0x%02x",
                           end->host->number, end->qpn, sim_op_name(wr->op), (unsigned long long)number, wr->length, i,
                           owner->mem[at + i], owner->model[at + i]);
             return;
         }
+        i += explained;
+    }
 }
 
 static void check_word(struct sim_end *end, const struct sim_wr *wr, uint64_t number, uint64_t old)
