@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,10 +20,14 @@ static bool readable(struct ibv_context *context, int ms)
     return poll(&p, 1, ms) == 1;
 }
 
+/* Turns that somebody else has refused, who may not run just now, are none. */
 static void drive(void)
 {
-    for (int i = 0; i < 200; i++)
-        softnic_drive();
+    for (int turns = 0; turns < 200;)
+        if (softnic_drive() >= 0)
+            turns++;
+        else
+            sched_yield();
 }
 
 static struct ibv_async_event take(struct side *s)
