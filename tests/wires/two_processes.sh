@@ -42,12 +42,14 @@ there() { # runs in the far namespace, or here when there is none
 run() {
     name=$1 near_wire=$2 far_wire=$3 address=$4 test=$5
     shift 5
-    SOFTNIC_WIRE=$far_wire there timeout 60 "$gdaki" perf "$test" --bind="$address" >"$folder/server" 2>&1 &
+    SOFTNIC_WIRE=$far_wire there timeout 100 "$gdaki" perf "$test" --bind="$address" >"$folder/server" 2>&1 &
     server=$!
-    for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-        SOFTNIC_WIRE=$near_wire timeout 60 "$gdaki" perf "$test" --qp-timeout="$timeout" "$@" "$address" >"$folder/client" 2>&1
+    for _ in $(seq 600); do
+        SOFTNIC_WIRE=$near_wire timeout 100 "$gdaki" perf "$test" --qp-timeout="$timeout" --timeout=50 "$@" "$address" >"$folder/client" 2>&1
         code=$?
-        grep -q "refused" "$folder/client" || break # the server does not listen yet
+        if ! grep -q "refused" "$folder/client" || ! kill -0 "$server" 2>/dev/null; then
+            break
+        fi # else the server does not listen yet
         sleep 0.1
     done
     [ "$code" -eq 0 ] || kill "$server" 2>/dev/null
