@@ -10,12 +10,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "softnic/wire/shm_ring.h"
 
-enum { RING = 65536, NONCE = 0x12345679 };
+enum { RING = 65536, RING_LARGE = 1 << 20, NONCE = 0x12345679 };
 
 struct both {
     void *region;
@@ -301,6 +303,60 @@ static void two_threads(void **state)
     free(b.region);
 }
 
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+static unsigned resident(void *region, size_t from, size_t bytes)
+{
+    unsigned char page[2 * RING_LARGE / 4096 + 1];
+    unsigned n = 0;
+    assert_int_equal(mincore((uint8_t *)region + from, bytes, page), 0);
+    for (size_t i = 0; i < (bytes + 4095) / 4096; i++)
+        n += page[i] & 1;
+    return n;
+}
+
+/*
+ * Who writes finds memory, and so does who waits behind that: no page fault has to make it for both. A ring that has hardly been
+ * used has little.
+ */
+static void memory_is_there_beforehand(void **state)
+{
+    (void)state;
+    const size_t bytes = shm_region_bytes(RING_LARGE);
+    void *region = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(region, MAP_FAILED);
+#ifdef MADV_POPULATE_WRITE
+    const bool can = sysconf(_SC_PAGESIZE) == SHM_CONTROL_BYTES && madvise(region, SHM_CONTROL_BYTES, MADV_POPULATE_WRITE) == 0;
+#else
+    const bool can = false;
+#endif
+    struct both b = {.region = region};
+    shm_tx_init(&b.tx, region, 1, RING_LARGE, NONCE);
+    shm_rx_init(&b.rx, region, 1, RING_LARGE, NONCE);
+    for (uint32_t n = 0; can && b.tx.tail < 2 * RING_LARGE; n++) {
+        const uint32_t length = n % 300 == 299 ? 20000 : 8;
+        const uint64_t all = length > SHM_INLINE ? SHM_LINE + (length + SHM_LINE - 1) / SHM_LINE * SHM_LINE : SHM_LINE;
+        assert_true(shm_tx_room(&b.tx, all));
+        for (uint64_t at = b.tx.tail / 4096 * 4096; at <= b.tx.tail + all; at += 4096)
+            assert_int_equal(resident(region, SHM_CONTROL_BYTES + RING_LARGE + at % RING_LARGE, 4096), 1);
+        assert_true(put(&b, n, length));
+        if (n == 0)
+            assert_in_range(resident(region, SHM_CONTROL_BYTES, 2 * RING_LARGE), 1, 4);
+        struct shm_record r;
+        assert_int_equal(shm_rx_peek(&b.rx, &r), SHM_RECORD);
+        check_payload(&r, n);
+        shm_rx_consume(&b.rx, &r);
+        shm_rx_publish(&b.rx);
+    }
+    if (can) {
+        assert_int_equal(resident(region, SHM_CONTROL_BYTES + RING_LARGE, RING_LARGE), RING_LARGE / 4096);
+        assert_int_equal(resident(region, SHM_CONTROL_BYTES, RING_LARGE), 0); /* the other direction is the peer's */
+    }
+    munmap(region, bytes);
+    if (!can)
+        skip(); /* no such call here: pages come as they are touched */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -313,6 +369,7 @@ int main(void)
         cmocka_unit_test(random_contents),
         cmocka_unit_test(bad_positions_are_noticed),
         cmocka_unit_test(two_threads),
+        cmocka_unit_test(memory_is_there_beforehand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,8 +83,9 @@ struct shm_tx {
     uint8_t *data;
     uint64_t size, nonce; /* size: a power of two */
     uint64_t tail;
-    uint64_t head; /* last seen */
-    bool bad;      /* the consumer's position made no sense */
+    uint64_t head;   /* last seen */
+    uint64_t backed; /* the ring's bytes from its begin that are known to have memory: `back` in shm_ring.c */
+    bool bad;        /* the consumer's position made no sense */
 };
 
 struct shm_rx {
