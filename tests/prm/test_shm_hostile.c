@@ -156,7 +156,7 @@ struct enemy {
     struct shm_tx tx;
 };
 
-static struct enemy befriend(const struct setup *s)
+static struct enemy befriend_as(const struct setup *s, const uint8_t gid[16])
 {
     struct enemy e = {.fd = dial(s)};
     struct shm_hello h = honest();
@@ -165,10 +165,16 @@ static struct enemy befriend(const struct setup *s)
     e.map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m, 0);
     assert_ptr_not_equal(e.map, MAP_FAILED);
     shm_tx_init(&e.tx, e.map, 0, RING, h.nonce);
-    e.tx.shared->producer = (struct shm_identity){.slot = 200, .gid_count = 1, .gid = {{0xfe, 0x80, 1}}};
+    e.tx.shared->producer = (struct shm_identity){.slot = 200, .gid_count = 1};
+    memcpy(e.tx.shared->producer.gid[0], gid, 16);
     say(e.fd, &h, sizeof(h), m);
     close(m);
     return e;
+}
+
+static struct enemy befriend(const struct setup *s)
+{
+    return befriend_as(s, (const uint8_t[16]){0xfe, 0x80, 1});
 }
 
 static void part(struct enemy *e)
@@ -432,6 +438,60 @@ static void a_flood_starves_nobody(void **state)
     close_setup(&s);
 }
 
+static void deliver(struct enemy *e, const struct shm_header *h)
+{
+    commit(e, h);
+    e->tx.tail += shm_record_bytes(h);
+    while (taken(e) != e->tx.tail) {
+        softnic_drive();
+        sched_yield();
+    }
+}
+
+/*
+ * What was a frame names neither a path MTU nor its sender; a record of this wire has to, or else whoever guesses a PSN reaches a
+ * queue pair, whatever number it says it has. And when the queue pair that a peer's messages went to is gone, the next one finds
+ * nothing.
+ */
+static void a_record_names_its_sender(void **state)
+{
+    (void)state;
+    struct setup s;
+    open_setup(&s);
+    uint64_t *at = (uint64_t *)(void *)(s.r.data + 8192);
+    struct shm_header h = {.dqpn = s.q.qpn | (uint32_t)SHM_ACCEPTED_GID << 24,
+                           .sqpn = s.q.qpn ^ 1,
+                           .kind = SN_KIND_WRITE,
+                           .flags = SN_BURST_FIRST | SN_BURST_LAST | SN_BURST_ACKREQ,
+                           .npackets = 1,
+                           .length = 8,
+                           .va = (uintptr_t)at,
+                           .rkey = s.self.rkey,
+                           .dmalen = 8,
+                           .inlined = 0x2222};
+    *at = 0x1111;
+    struct enemy e = befriend_as(&s, s.self.gid);
+    commit(&e, &h);
+    assert_true(hung_up(e.fd));
+    part(&e);
+    e = befriend_as(&s, s.self.gid);
+    for (h.mtu_service = 1; h.mtu_service <= 5; h.mtu_service++)
+        deliver(&e, &h);
+    assert_int_equal(*at, 0x1111);
+    h.sqpn = s.q.qpn;
+    for (h.mtu_service = 1; h.mtu_service <= 5; h.mtu_service++) /* one of them is right */
+        deliver(&e, &h);
+    assert_int_equal(*at, 0x2222);
+    rig_qp_destroy(&s.q);
+    *at = 0x1111;
+    for (h.psn = 0; h.psn < 3; h.psn++)
+        for (h.mtu_service = 1; h.mtu_service <= 5; h.mtu_service++)
+            deliver(&e, &h);
+    assert_int_equal(*at, 0x1111);
+    part(&e);
+    rig_close(&s.r);
+}
+
 struct window_message { /* as shm_window.c has it */
     uint64_t magic;
     uint32_t slot, id;
@@ -513,6 +573,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(bad_hellos),
         cmocka_unit_test(bad_records_close_the_connection),
         cmocka_unit_test(lies_do_no_harm),
+        cmocka_unit_test(a_record_names_its_sender),
         cmocka_unit_test(bad_windows_close_the_connection),
         cmocka_unit_test(references_beyond_a_window),
         cmocka_unit_test(silent_callers),

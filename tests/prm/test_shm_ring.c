@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "softnic/nic.h"
 #include "softnic/wire/shm_ring.h"
 
 enum { RING = 65536, RING_LARGE = 1 << 20, NONCE = 0x12345679 };
@@ -167,6 +168,8 @@ static void bad_headers_are_refused(void **state)
     (void)state;
     static const struct shm_header bad[] = {
         {.kind = SN_KIND_COUNT, .mtu_service = 1},
+        {.kind = SN_KIND_WRITE, .mtu_service = 0}, /* a frame's */
+        {.kind = SN_KIND_ACK, .mtu_service = SN_SERVICE_UC << 4},
         {.kind = 0xff, .mtu_service = 1},
         {.kind = SN_KIND_WRITE, .flags = 0x80, .mtu_service = 1},
         {.kind = SN_KIND_WRITE, .mtu_service = 6},

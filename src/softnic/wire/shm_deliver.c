@@ -90,12 +90,12 @@ static bool take_short(struct shm_wire *w, struct shm_connection *c, union shm_l
     return nic && sn_nic_receive_short(nic, &line->message, from, &c->origin);
 }
 
-/* A message of few words may go past record and burst, as it is. False: it has to become one. */
+/* A message of few words may go past record and burst, as it is. False: it has to become one, and is judged (shm_ring.c). */
 static bool deliver_short(struct shm_wire *w, struct shm_connection *c)
 {
     union shm_line line;
     shm_rx_line(&c->rx, &line);
-    if (line.header.length > SN_SHORT_BYTES || !take_short(w, c, &line))
+    if (line.header.length > SN_SHORT_BYTES || line.header.mtu_service == 0 || !take_short(w, c, &line))
         return false;
     shm_rx_consume_line(&c->rx);
     shm_add(&shm_totals.bytes_received, line.message.length);

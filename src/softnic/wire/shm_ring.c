@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "softnic/exec/order.h"
+#include "softnic/nic.h"
 
 enum { BACK_FIRST = 16384, BACK_STEP = 262144 /* bytes; most at a time: the caller may hold a lock */ };
 
@@ -176,10 +177,19 @@ static bool reference_makes_sense(const struct shm_header *h)
     return (h->kind == SN_KIND_SEND || h->kind == SN_KIND_WRITE) && h->length > SHM_INLINE && h->length <= SHM_WINDOW_BURST;
 }
 
+/*
+ * Without a path MTU it would be taken for a frame, which does not say who sent it (wire/burst.h): only datagrams may come from
+ * anybody.
+ */
+static bool names_sender(const struct shm_header *h)
+{
+    return (h->mtu_service & 15) != 0 || h->mtu_service >> 4 == SN_SERVICE_UD;
+}
+
 static bool header_makes_sense(const struct shm_rx *rx, const struct shm_header *h)
 {
     unsigned mtu = h->mtu_service & 15, atomic_size = h->psn >> 24;
-    if (h->kind >= SN_KIND_COUNT || h->flags & ~(SN_BURST_FLAGS_ALL | SHM_BY_REFERENCE) || mtu > 5)
+    if (h->kind >= SN_KIND_COUNT || h->flags & ~(SN_BURST_FLAGS_ALL | SHM_BY_REFERENCE) || mtu > 5 || !names_sender(h))
         return false;
     if (h->flags & SHM_BY_REFERENCE)
         return reference_makes_sense(h) && !(h->npackets >> 24);
