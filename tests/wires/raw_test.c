@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -165,6 +167,63 @@ static void packet_sockets(void **state)
     sh("ip link del va");
 }
 
+/* A datagram to port 4791 whose last byte is `mark`, in a frame with an 802.1Q tag; vid -1: without one. */
+static void send_tagged(int fd, int vid, uint8_t mark)
+{
+    uint8_t f[64] = {2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8};
+    size_t at = 12;
+    if (vid >= 0) {
+        memcpy(f + at, (uint8_t[]){0x81, 0, (uint8_t)(vid >> 8), (uint8_t)vid}, 4);
+        at += 4;
+    }
+    memcpy(f + at, (uint8_t[]){8, 0, 0x45, 0, 0, 44}, 6);
+    f[at + 11] = 17;                /* UDP */
+    f[at + 24] = SN_ROCE_PORT >> 8; /* destination */
+    f[at + 25] = SN_ROCE_PORT & 0xff;
+    f[at + 45] = mark;
+    assert_int_equal(send(fd, f, at + 46, 0), at + 46);
+}
+
+/* The last byte of the next of these frames, among what the kernel says to its neighbours; it has been sent, so it comes. */
+static uint8_t next_mark(struct sn_backend *backend)
+{
+    struct sn_frame_in frame;
+    for (int i = 0; i < 10000;) {
+        if (backend->ops->receive(backend, &frame, 1) != 1) {
+            usleep(1000);
+            i++;
+        } else if (frame.length == 58 && frame.bytes[6] == 2 && frame.bytes[11] == 8 && frame.bytes[13] == 0) {
+            return frame.bytes[57];
+        }
+    }
+    fail_msg("the frame did not come");
+    return 0;
+}
+
+/* The kernel takes a VLAN's tag out of a frame before packet sockets get it: another VLAN's must not look like ours. */
+static void other_vlans(void **state)
+{
+    struct sn_backend *backend;
+    (void)state;
+    if (!have_namespace || !sh("ip link add va type veth peer name vb && ip link set va up && ip link set vb up"))
+        skip();
+    struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = (int)if_nametoindex("va")};
+    int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+    if (fd < 0 || sn_afpacket_open("vb", &backend))
+        skip();
+    assert_int_equal(bind(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    send_tagged(fd, 5, 1);
+    send_tagged(fd, 4095, 2);
+    send_tagged(fd, -1, 3);
+    assert_int_equal(next_mark(backend), 3);
+    send_tagged(fd, 1, 4);
+    send_tagged(fd, 0, 5); /* a priority and no VLAN */
+    assert_int_equal(next_mark(backend), 5);
+    backend->ops->destroy(backend);
+    close(fd);
+    sh("ip link del va");
+}
+
 static void xdp_sockets(void **state)
 {
     struct sn_backend *first, *second, *third;
@@ -249,7 +308,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(datagrams), cmocka_unit_test(datagrams_by_name),
                                        cmocka_unit_test(many_neighbours),
-                                       cmocka_unit_test_setup(packet_sockets, enter), cmocka_unit_test(xdp_sockets),
-                                       cmocka_unit_test(taps), cmocka_unit_test(interface_goes)};
+                                       cmocka_unit_test_setup(packet_sockets, enter), cmocka_unit_test(other_vlans),
+                                       cmocka_unit_test(xdp_sockets), cmocka_unit_test(taps),
+                                       cmocka_unit_test(interface_goes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -225,10 +225,16 @@ static const struct sn_backend_ops ops = {.name = "packet",
                                           .unbind = unbind_afpacket,
                                           .destroy = destroy};
 
-/* ARP; ICMPv6 (neighbour discovery among it); UDP to port 4791, not a later fragment. */
+/*
+ * ARP; ICMPv6 (neighbour discovery among it); UDP to port 4791, not a later fragment. Of no other VLAN: the kernel takes a
+ * tag out of the frame before packet sockets see it, so it would look as if it had none. A tag that says priority only
+ * (VID 0) is as good as none.
+ */
 static int filter(int fd)
 {
     struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_VLAN_TAG)),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0xfff, 17, 0),
         BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_ARP, 14, 0),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IPV6, 8, 0),
