@@ -90,6 +90,8 @@ static const char *hint(const struct sv_wire_choice *c, int error)
                                            : " (needs CAP_NET_ADMIN and CAP_BPF)";
     if (error == -EBUSY)
         return " (another process has it)";
+    if (error == -EADDRINUSE && c->kind == SV_WIRE_DGRAM)
+        return " (another process has that socket, or what has its name is no socket)";
     return "";
 }
 

@@ -141,6 +141,14 @@ static void add_interface_addresses(struct sv_wire_choice *c, int family)
     freeifaddrs(all);
 }
 
+static int refuse_address(const char *text, const uint8_t gid[16], int error)
+{
+    char address[INET6_ADDRSTRLEN] = "";
+    bool v4 = sn_gid_is_ipv4(gid);
+    inet_ntop(v4 ? AF_INET : AF_INET6, gid + (v4 ? 12 : 0), address, sizeof(address));
+    return -sv_refuse(error, "SOFTNIC_WIRE=%s: no interface of this host has the address %s", text, address);
+}
+
 /* Addresses, MAC and MTU that the text leaves open. */
 static int complete(const char *text, struct sv_wire_choice *c)
 {
@@ -155,7 +163,7 @@ static int complete(const char *text, struct sv_wire_choice *c)
                                   text);
             int m = sn_udp_mtu(c->gid[i]);
             if (m < 0)
-                return -sv_refuse(-m, "SOFTNIC_WIRE=%s: no interface of this host has address %u", text, i + 1);
+                return refuse_address(text, c->gid[i], -m);
             mtu = !mtu || m < mtu ? m : mtu;
         }
     } else if (c->kind == SV_WIRE_PACKET || c->kind == SV_WIRE_XDP) {
@@ -212,7 +220,7 @@ static int take_words(const char *text, char *rest, unsigned needed, struct sv_w
     if (needed)
         return -sv_refuse(EINVAL, "SOFTNIC_WIRE=%s: expected " EXPECTED, text);
     if ((c->kind == SV_WIRE_PACKET || c->kind == SV_WIRE_XDP || c->kind == SV_WIRE_TAP) &&
-        strlen(c->first) >= IFNAMSIZ)
+        (strlen(c->first) >= IFNAMSIZ || strpbrk(c->first, "/: \t\n")))
         return -sv_refuse(EINVAL, "SOFTNIC_WIRE=%s: %s is no interface's name", text, c->first);
     return 0;
 }

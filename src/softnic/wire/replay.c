@@ -86,7 +86,7 @@ static int open_files(struct replay *r, const char *play, const char *record, co
         return rc;
     rc = sn_pcap_create(record, &r->record);
     if (rc)
-        *why = strerror(-rc);
+        *why = "the file that record= names cannot be written";
     return rc;
 }
 
