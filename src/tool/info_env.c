@@ -2,6 +2,7 @@
 /* Environment variables: the tables of the library, of softnic and of the executor, and what the tool itself sets. */
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <gdaki/info.h>
 #include <gdaki/softnic.h>
@@ -21,27 +22,17 @@ static void add(json_t *list, const char *name, const char *default_value, const
     json_array_append_new(list, object);
 }
 
-/* A function of a library that need not be linked; NULL if the library is not there. */
-static void *symbol_of(const char *const *libraries, const char *symbol)
-{
-    for (; *libraries; libraries++) {
-        void *library = dlopen(*libraries, RTLD_NOW | RTLD_LOCAL);
-        void *found = library ? dlsym(library, symbol) : NULL;
-
-        if (found)
-            return found;
-    }
-    return NULL;
-}
-
 static void add_softnic(json_t *list)
 {
-    static const char *const libraries[] = {"libsoftnic.so.3", "libsoftnic.so", NULL};
-    const struct softnic_env *(*table)(size_t *count) =
-        (const struct softnic_env *(*)(size_t *))symbol_of(libraries, "softnic_env_table");
+    struct gdaki_choice nic;
     const struct softnic_env *entries;
     size_t count = 0;
 
+    gdaki_nic_describe(&nic); /* loads the library if it is the NIC in use, from wherever it is found */
+    if (strcmp(nic.name, "softnic"))
+        (void)dlopen("libsoftnic.so.1", RTLD_NOW | RTLD_LOCAL); /* for the table alone; stays */
+    const struct softnic_env *(*table)(size_t *count) =
+        (const struct softnic_env *(*)(size_t *))info_softnic_symbol("softnic_env_table");
     if (!table)
         return;
     entries = table(&count);

@@ -55,7 +55,7 @@ static const struct argp_option option_table[] = {
     {"queue-mem", OPT_QUEUE_MEM, "auto|gpu|host", 0, "Where queues lie (GDAKI_QUEUE_MEM, else auto)", 0},
     {0, 0, 0, 0, "Checks and results:", 5},
     {"verify", OPT_VERIFY, 0, 0, "Compare every byte at the receiver (default)", 0},
-    {"no-verify", OPT_NO_VERIFY, 0, 0, "Do not", 0},
+    {"no-verify", OPT_NO_VERIFY, 0, 0, "Do not compare", 0},
     {"timeout", OPT_TIMEOUT, "SECONDS", 0, "A wait longer than this fails the run (10)", 0},
     {"pin", OPT_PIN, 0, 0, "With --pair: the client's threads on the first CPU, the server's on the second", 0},
     {"floor", OPT_FLOOR, 0, 0, "Measure this machine's floors before and after each size and print them beside it", 0},
@@ -63,7 +63,8 @@ static const struct argp_option option_table[] = {
     {"json", OPT_JSON, "FILE", 0, "Write results as JSON (- for stdout instead of the table)", 0},
     {"csv", OPT_CSV, "FILE", 0, "Write results as CSV (- for stdout instead of the table)", 0},
     {"plot", OPT_PLOT, "FILE.svg|FILE.png", 0, "Draw the curves (needs gnuplot)", 0},
-    {"pcap", OPT_PCAP, "FILE", 0, "softnic: capture this end's packets (--pair: the server's go to FILE.server)", 0},
+    {"pcap", OPT_PCAP, "FILE", 0,
+     "softnic: capture this end's packets (--pair: the server's go to NAME.server.pcap for NAME.pcap)", 0},
     {"quiet", OPT_QUIET, 0, 0, "No progress on stderr", 0},
     {0, 0, 0, 0, 0, 0},
 };

@@ -235,6 +235,24 @@ static void closed_standard_descriptors(void **state)
     expect("perf put-bw --pair -s 8 -n 32 --quiet 2>/dev/null <&- >&- #", 3, NULL);
 }
 
+/* Each library has its table; softnic's is opened at run time, so it is the one that can be lost. */
+static void info_lists_variables(void **state)
+{
+    static const char *const names[] = {"GDAKI_NIC", "SOFTNIC_WIRE", "SOFTNIC_FAULTS", "SOFTNIC_PCAP", "GDAKI_CPU_SEED"};
+    struct outcome o = program_run("info --env");
+    (void)state;
+
+    assert_int_equal(o.status, 0);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (!strstr(o.text, names[i]))
+            fail_msg("'%s' is missing from:\n%s", names[i], o.text);
+    }
+    free(o.text);
+    setenv("SOFTNIC_SEED", "4711", 1);
+    expect("info --env --nic softnic", 0, "SOFTNIC_SEED=4711");
+    unsetenv("SOFTNIC_SEED");
+}
+
 static void info_says_everything(void **state)
 {
     static const char *const parts[] = {"In use:",  "softnic",   "queue memory", "GPUs:",    "NICs:",    "GIDs",
@@ -257,6 +275,7 @@ int main(void)
         cmocka_unit_test(unknown_devices),  cmocka_unit_test(unreachable_results), cmocka_unit_test(info_says_everything),
         cmocka_unit_test(options_without_effect), cmocka_unit_test(old_results_survive),
         cmocka_unit_test(closed_standard_descriptors), cmocka_unit_test(results_into_a_pipe),
+        cmocka_unit_test(info_lists_variables),
     };
 
     return program_find() ? cmocka_run_group_tests(tests, NULL, NULL) : 77;
