@@ -9,12 +9,22 @@
 
 #include "end.h"
 
-/* Memory at each end: message, then (at `control`) flag at 0, scratch for atomics' old values at 8. */
-__device__ void wait_for(const struct doca_gpu_dev_verbs_addr &flag, uint64_t value)
+static const uint64_t PATIENCE_NS = 60000000000ull; /* far beyond any hop */
+
+/*
+ * Memory at each end: message, then (at `control`) flag at 0, scratch for atomics' old values at 8. A flag that never comes,
+ * since the other end's queue has failed, is no completion of ours: so the wait has a bound. False: nobody set it.
+ */
+__device__ bool wait_for(const struct doca_gpu_dev_verbs_addr &flag, uint64_t value)
 {
-    while (doca_gpu_dev_verbs_load_relaxed_sys_global((uint64_t *)flag.addr) < value)
-        ;
+    const uint64_t began = doca_gpu_dev_verbs_query_globaltimer();
+
+    while (doca_gpu_dev_verbs_load_relaxed_sys_global((uint64_t *)flag.addr) < value) {
+        if (doca_gpu_dev_verbs_query_globaltimer() - began > PATIENCE_NS)
+            return false;
+    }
     doca_gpu_dev_verbs_fence_acquire<DOCA_GPUNETIO_VERBS_SYNC_SCOPE_SYS>(); /* data after its flag */
+    return true;
 }
 
 __global__ void produce(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
@@ -38,7 +48,10 @@ __global__ void produce(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_ve
             *status = 3;
             return;
         }
-        wait_for(own_flag, i); /* the consumer is done with it */
+        if (!wait_for(own_flag, i)) { /* the consumer is done with it */
+            *status = 3;
+            return;
+        }
     }
     *status = 0;
 }
@@ -55,7 +68,10 @@ __global__ void consume(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_ve
     for (unsigned i = 1; i <= count; i++) {
         doca_gpu_dev_verbs_ticket_t ticket;
 
-        wait_for(own_flag, i);
+        if (!wait_for(own_flag, i)) {
+            *status = 3;
+            return;
+        }
         for (size_t w = 0; w < size / 8; w++) {
             if (words[w] != ((uint64_t)i << 32 | w)) {
                 *status = 1;

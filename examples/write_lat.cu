@@ -6,6 +6,24 @@
 
 #include "end.h"
 
+static const uint64_t PATIENCE_NS = 60000000000ull; /* far beyond any hop */
+
+/* A byte that never comes, since the other end's queue has failed, is no completion of ours: so the wait has a bound. */
+__device__ bool arrives(uint8_t *last, uint8_t sequence)
+{
+    uint64_t began = 0;
+
+    for (unsigned looks = 1; doca_gpu_dev_verbs_load_relaxed_sys_global(last) != sequence; looks++) {
+        if (looks % 4096 != 0) /* the clock would cost more than the look */
+            continue;
+        if (began == 0)
+            began = doca_gpu_dev_verbs_query_globaltimer();
+        else if (doca_gpu_dev_verbs_query_globaltimer() - began > PATIENCE_NS)
+            return false;
+    }
+    return true;
+}
+
 /* The message's last byte counts. Messages go from the first half of the memory to the second half at the other end. */
 __global__ void write_lat(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_verbs_addr raddr,
                           struct doca_gpu_dev_verbs_addr laddr, uint8_t *inbox, unsigned size, unsigned iterations,
@@ -17,9 +35,9 @@ __global__ void write_lat(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_
     for (unsigned i = 1; i <= iterations; i++) {
         uint8_t sequence = (uint8_t)i;
 
-        if (!first) {
-            while (doca_gpu_dev_verbs_load_relaxed_sys_global(last_in) != sequence)
-                ;
+        if (!first && !arrives(last_in, sequence)) {
+            *status = 3;
+            return;
         }
         *(volatile uint8_t *)last_out = sequence;
 
@@ -37,9 +55,9 @@ __global__ void write_lat(struct doca_gpu_dev_verbs_qp *qp, struct doca_gpu_dev_
             *status = 3;
             return;
         }
-        if (first) {
-            while (doca_gpu_dev_verbs_load_relaxed_sys_global(last_in) != sequence)
-                ;
+        if (first && !arrives(last_in, sequence)) {
+            *status = 3;
+            return;
         }
     }
     times[1] = doca_gpu_dev_verbs_query_globaltimer();
