@@ -274,6 +274,8 @@ struct sn_tx {
 /* Saved for duplicates and for responses in progress (IBTA 9.4.4, 9.7.5.1.4). */
 struct sn_rd_slot {
     uint32_t psn, packets, sent;
+    /* READ: a part of it is being repeated, up to this many packets and bytes from its start; then it goes on at `resume`. 0: none. */
+    uint32_t until, until_bytes, resume;
     uint8_t kind; /* enum sn_kind of the request */
     bool valid, answered; /* answered: in full, once at least */
     uint32_t rkey, length;

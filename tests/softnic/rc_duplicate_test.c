@@ -145,7 +145,11 @@ static void test_duplicate_read(void **state)
     /* The rest of another READ, of another place, or beyond what was asked for: nobody's duplicate (9.7.4.1.1). */
     rig_read(&r, 0xffffff, AT, 5000 - MTU);
     rig_read(&r, 0xffffff, AT + MTU, 5000);
-    rig_read(&r, 0xffffff, AT + MTU, 100);
+    rig_read(&r, 0xffffff, AT + MTU, 5000 - MTU + 1);
+    rig_read(&r, 0xffffff, AT + MTU + 1, 100);
+    rig_read(&r, 0xffffff, AT + MTU, 0); /* no packet of the answer is empty */
+    rig_read(&r, 2, AT + 4 * MTU, 5000 - 4 * MTU + 1);
+    rig_read(&r, 0xfffffd, AT - MTU, 100); /* before it */
     rig_fetch_add(&r, 0xffffff, AT, 1);
     struct sn_burst b = rig_packet(&r, SN_KIND_READ_REQUEST, ONLY, 0xffffff);
     b.va = (uintptr_t)r.e.mem + AT + MTU;
@@ -154,6 +158,99 @@ static void test_duplicate_read(void **state)
     rig_in(&r, &b, NULL, 0);
     rig_expect_silence(&r);
     assert_int_equal(end_state(&r.e), SN_QP_RTS);
+    rig_close(&r);
+}
+
+/* The packets of a part, `bytes` from packet `from` of the READ on: the answer of that READ, ended early. */
+static void expect_part(struct rig *r, uint32_t psn, uint32_t from, uint32_t at, uint32_t bytes)
+{
+    uint32_t packets = (bytes + MTU - 1) / MTU;
+
+    for (uint32_t k = 0; k < packets; k++) {
+        const struct sent *s = rig_out(r);
+        uint32_t n = k == packets - 1 ? bytes - k * MTU : MTU;
+        assert_non_null(s);
+        assert_int_equal(s->b.kind, SN_KIND_READ_RESPONSE);
+        assert_int_equal(s->b.psn, (psn + from + k) & 0xffffff);
+        assert_int_equal(s->b.flags, (from + k == 0 ? FIRST : 0) | (k == packets - 1 ? LAST : 0));
+        assert_int_equal(s->b.length, n);
+        assert_int_equal(s->b.msn, 1);
+        assert_memory_equal(s->payload, r->e.mem + at + (from + k) * MTU, n);
+    }
+}
+
+/*
+ * A part that does not reach the end of the READ: its beginning, its middle, less than a packet of it (9.4.4, 9.7.5.1.5). Its
+ * PSNs, address and length lie within the READ; what it does not ask for is not sent.
+ */
+static void test_duplicate_part_of_a_read(void **state)
+{
+    static const struct {
+        uint32_t from, bytes;
+    } parts[] = {{0, 1},           {0, MTU},     {0, MTU + 1}, {0, 4 * MTU}, {0, 4999},    {1, 1},
+                 {1, MTU},         {2, 2 * MTU}, {3, MTU + 5}, {4, 100},     {4, 5000 - 4 * MTU}};
+    struct options o = rc(0xfffffe);
+    struct rig r;
+    (void)state;
+
+    rig_open(&r, &o);
+    fill(r.e.mem + AT, 8192, 1);
+    rig_read(&r, 0xfffffe, AT, 5000);
+    expect_read(&r, 0xfffffe, 0, AT, 5000);
+    rig_write(&r, ONLY | SN_BURST_ACKREQ, 3, 0, 8, 8); /* what comes behind it is not asked for again */
+    rig_expect_ack(&r, SN_AETH_ACK, 3);
+    for (unsigned k = 0; k < sizeof(parts) / sizeof(parts[0]); k++) {
+        fill(r.e.mem + AT, 8192, k + 2);
+        rig_read(&r, 0xfffffe + parts[k].from, AT + parts[k].from * MTU, parts[k].bytes);
+        expect_part(&r, 0xfffffe, parts[k].from, AT, parts[k].bytes);
+        rig_expect_silence(&r);
+    }
+    /* The whole is still there, as long as its place has not been taken. */
+    for (uint32_t k = 0; k < 15; k++) {
+        rig_read(&r, 4 + k, AT, 8);
+        assert_non_null(rig_out(&r));
+    }
+    rig_read(&r, 0xffffff, AT + MTU, 100);
+    expect_part(&r, 0xfffffe, 1, AT, 100);
+    rig_read(&r, 4 + 15, AT, 8);
+    assert_non_null(rig_out(&r));
+    rig_read(&r, 0xffffff, AT + MTU, 100);
+    rig_expect_silence(&r);
+    assert_int_equal(end_state(&r.e), SN_QP_RTS);
+    rig_close(&r);
+}
+
+/* A part is asked for while the answer is being sent: first the part, then what had not been sent. */
+static void test_part_while_blocked(void **state)
+{
+    struct options o = rc(PSN);
+    struct rig r;
+    (void)state;
+
+    rig_open(&r, &o);
+    fill(r.e.mem + AT, 8192, 9);
+    r.room = 3;
+    rig_read(&r, PSN, AT, 5000);
+    for (uint32_t k = 0; k < 3; k++)
+        assert_int_equal(rig_out(&r)->b.psn, PSN + k);
+    rig_read(&r, PSN + 1, AT + MTU, MTU);
+    rig_read(&r, PSN + 4, AT + 4 * MTU, 100); /* will be sent anyway */
+    r.full = false;
+    rig_run(&r);
+    expect_part(&r, PSN, 1, AT, MTU);
+    expect_read(&r, PSN, 3, AT, 5000);
+    rig_expect_silence(&r);
+    /* One part after the other, and then the whole. */
+    r.full = true;
+    rig_read(&r, PSN + 2, AT + 2 * MTU, MTU);
+    rig_read(&r, PSN, AT, MTU);
+    r.full = false;
+    rig_run(&r);
+    expect_part(&r, PSN, 0, AT, MTU);
+    rig_expect_silence(&r);
+    rig_read(&r, PSN, AT, 5000);
+    expect_read(&r, PSN, 0, AT, 5000);
+    rig_expect_silence(&r);
     rig_close(&r);
 }
 
@@ -311,6 +408,8 @@ int main(void)
         cmocka_unit_test(test_duplicate_data),
         cmocka_unit_test(test_duplicate_in_a_message),
         cmocka_unit_test(test_duplicate_read),
+        cmocka_unit_test(test_duplicate_part_of_a_read),
+        cmocka_unit_test(test_part_while_blocked),
         cmocka_unit_test(test_duplicate_read_without_key),
         cmocka_unit_test(test_duplicate_atomic),
         cmocka_unit_test(test_go_back_over_everything),

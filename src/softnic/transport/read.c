@@ -197,8 +197,9 @@ bool sn_rc_rx_atomic(struct sn_qp *qp, const struct sn_burst *b)
 /* ---- duplicates ---------------------------------------------------------------------------------------------- */
 
 /*
- * Is this the saved request, or its tail? A requester that asks again for the rest of a READ moves address and length
- * with the PSN (9.7.5.1.5); anything else is no duplicate of ours.
+ * Is this the saved request, or a part of it? A requester that asks again for a part of a READ moves address and length with
+ * the PSN, and stays inside of what it asked for first (9.4.4, 9.7.5.1.5); anything else is no duplicate of ours. `packets`:
+ * from the saved request's first one to where the duplicate begins.
  */
 static bool same_request(const struct sn_qp *qp, const struct sn_rd_slot *s, const struct sn_burst *b, uint32_t packets)
 {
@@ -206,12 +207,33 @@ static bool same_request(const struct sn_qp *qp, const struct sn_rd_slot *s, con
 
     if (!s->valid || s->kind != b->kind || s->rkey != b->rkey || b->va != s->va + offset)
         return false;
-    return s->kind != SN_KIND_READ_REQUEST || b->dmalen == s->length - offset;
+    if (s->kind != SN_KIND_READ_REQUEST)
+        return true;
+    return b->dmalen <= s->length - offset && (b->dmalen != 0 || s->length == 0);
 }
 
 /*
- * Answers again, from the PSN that is asked for. What has been answered since stays answered; a response that is still
- * being sent goes on behind.
+ * Sends the answer again from packet `from` on, as many bytes as are asked for; then what has not been sent yet, if any. A
+ * part that is being repeated makes way for another one: whoever misses it asks again.
+ */
+static void rewind_answer(struct sn_rd_slot *s, uint32_t from, uint32_t bytes, uint8_t mtu)
+{
+    uint32_t end = from + sn_mtu_packets(bytes, mtu), reached = s->until != 0 ? s->resume : s->sent;
+
+    if (from >= reached)
+        return; /* about to be sent */
+    s->sent = from;
+    s->until = 0;
+    if (s->kind != SN_KIND_READ_REQUEST || (from << (7 + mtu)) + bytes == s->length)
+        return;
+    s->until = end;
+    s->until_bytes = (from << (7 + mtu)) + bytes;
+    s->resume = reached < end ? end : reached;
+}
+
+/*
+ * Answers again, what is asked for. What has been answered since stays answered; a response that is still being sent goes on
+ * behind.
  */
 static void repeat(struct sn_qp *qp, const struct sn_burst *b)
 {
@@ -223,8 +245,7 @@ static void repeat(struct sn_qp *qp, const struct sn_burst *b)
         int32_t d = sn_psn_diff(b->psn, s->psn);
         if (d < 0 || (uint32_t)d >= s->packets || !same_request(qp, s, b, (uint32_t)d))
             continue;
-        if (s->sent > (uint32_t)d)
-            s->sent = (uint32_t)d;
+        rewind_answer(s, (uint32_t)d, b->dmalen, qp->mtu);
         if ((int32_t)(n - rx->rd_next) < 0)
             rx->rd_next = n;
         qp->header.epoch++;
@@ -267,7 +288,8 @@ static bool answer_atomic(struct sn_qp *qp, struct sn_rd_slot *s)
 /* The key was checked when the request came; it may have gone since. */
 static bool answer_read(struct sn_qp *qp, struct sn_rd_slot *s, uint32_t *bytes)
 {
-    uint32_t shift = 7 + qp->mtu, offset = s->sent << shift, left = s->length - offset;
+    uint32_t shift = 7 + qp->mtu, offset = s->sent << shift;
+    uint32_t end = s->until != 0 ? s->until : s->packets, left = (s->until != 0 ? s->until_bytes : s->length) - offset;
     uint32_t most = qp->port->burst_bytes >> shift << shift, n, packets;
     struct sn_mkey *key = NULL;
     struct sn_burst *b;
@@ -287,7 +309,7 @@ static bool answer_read(struct sn_qp *qp, struct sn_rd_slot *s, uint32_t *bytes)
         return false;
     n = most == 0 ? 1u << shift : most;
     n = left < n ? left : n;
-    packets = n == left ? s->packets - s->sent : n >> shift;
+    packets = n == left ? end - s->sent : n >> shift;
     b->kind = SN_KIND_READ_RESPONSE;
     b->flags = (s->sent == 0 ? SN_BURST_FIRST : 0) | (n == left ? SN_BURST_LAST : 0);
     b->psn = sn_psn_add(s->psn, s->sent);
@@ -301,6 +323,10 @@ static bool answer_read(struct sn_qp *qp, struct sn_rd_slot *s, uint32_t *bytes)
     if (sn_port_send(qp, b) == SN_SENT_FULL)
         return false;
     s->sent += packets;
+    if (s->sent == s->until) {
+        s->sent = s->resume;
+        s->until = 0;
+    }
     *bytes += n;
     qp->port->effort += n >> 4;
     return true;
