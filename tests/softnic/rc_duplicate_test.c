@@ -162,7 +162,7 @@ static void test_duplicate_read(void **state)
 }
 
 /* The packets of a part, `bytes` from packet `from` of the READ on: the answer of that READ, ended early. */
-static void expect_part(struct rig *r, uint32_t psn, uint32_t from, uint32_t at, uint32_t bytes)
+static void expect_part(struct rig *r, uint32_t psn, uint32_t from, uint32_t at, uint32_t bytes, uint32_t msn)
 {
     uint32_t packets = (bytes + MTU - 1) / MTU;
 
@@ -174,7 +174,7 @@ static void expect_part(struct rig *r, uint32_t psn, uint32_t from, uint32_t at,
         assert_int_equal(s->b.psn, (psn + from + k) & 0xffffff);
         assert_int_equal(s->b.flags, (from + k == 0 ? FIRST : 0) | (k == packets - 1 ? LAST : 0));
         assert_int_equal(s->b.length, n);
-        assert_int_equal(s->b.msn, 1);
+        assert_int_equal(s->b.msn, msn);
         assert_memory_equal(s->payload, r->e.mem + at + (from + k) * MTU, n);
     }
 }
@@ -202,7 +202,7 @@ static void test_duplicate_part_of_a_read(void **state)
     for (unsigned k = 0; k < sizeof(parts) / sizeof(parts[0]); k++) {
         fill(r.e.mem + AT, 8192, k + 2);
         rig_read(&r, 0xfffffe + parts[k].from, AT + parts[k].from * MTU, parts[k].bytes);
-        expect_part(&r, 0xfffffe, parts[k].from, AT, parts[k].bytes);
+        expect_part(&r, 0xfffffe, parts[k].from, AT, parts[k].bytes, 2);
         rig_expect_silence(&r);
     }
     /* The whole is still there, as long as its place has not been taken. */
@@ -211,7 +211,7 @@ static void test_duplicate_part_of_a_read(void **state)
         assert_non_null(rig_out(&r));
     }
     rig_read(&r, 0xffffff, AT + MTU, 100);
-    expect_part(&r, 0xfffffe, 1, AT, 100);
+    expect_part(&r, 0xfffffe, 1, AT, 100, 17);
     rig_read(&r, 4 + 15, AT, 8);
     assert_non_null(rig_out(&r));
     rig_read(&r, 0xffffff, AT + MTU, 100);
@@ -237,7 +237,7 @@ static void test_part_while_blocked(void **state)
     rig_read(&r, PSN + 4, AT + 4 * MTU, 100); /* will be sent anyway */
     r.full = false;
     rig_run(&r);
-    expect_part(&r, PSN, 1, AT, MTU);
+    expect_part(&r, PSN, 1, AT, MTU, 1);
     expect_read(&r, PSN, 3, AT, 5000);
     rig_expect_silence(&r);
     /* One part after the other, and then the whole. */
@@ -246,7 +246,7 @@ static void test_part_while_blocked(void **state)
     rig_read(&r, PSN, AT, MTU);
     r.full = false;
     rig_run(&r);
-    expect_part(&r, PSN, 0, AT, MTU);
+    expect_part(&r, PSN, 0, AT, MTU, 1);
     rig_expect_silence(&r);
     rig_read(&r, PSN, AT, 5000);
     expect_read(&r, PSN, 0, AT, 5000);

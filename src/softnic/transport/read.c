@@ -246,6 +246,7 @@ static void repeat(struct sn_qp *qp, const struct sn_burst *b)
         if (d < 0 || (uint32_t)d >= s->packets || !same_request(qp, s, b, (uint32_t)d))
             continue;
         rewind_answer(s, (uint32_t)d, b->dmalen, qp->mtu);
+        s->msn = rx->msn; /* the last message completed, also where that is a later one (9.7.7.1: a duplicate adds none) */
         if ((int32_t)(n - rx->rd_next) < 0)
             rx->rd_next = n;
         qp->header.epoch++;
