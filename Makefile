@@ -7,6 +7,8 @@ DESTDIR ?=
 CMAKE_FLAGS ?=
 # Extra arguments for ctest, for instance TEST_ARGS="-R softnic".
 TEST_ARGS ?=
+# What `make replay` plays: folders or files.
+CAPTURES ?= tests/wire/vectors
 # Options of scripts/compat.sh, for instance COMPAT_ARGS="--group perftest".
 COMPAT_ARGS ?=
 
@@ -23,7 +25,7 @@ THREADED = verbs_thread_test verbs_event_test verbs_event_async_test verbs_objec
     test_shm_hostile wires_thread_test wires_share_test rdmacm_test dropin_dv
 
 .DEFAULT_GOAL := all
-.PHONY: fuzz all help deps demo test compat interop bench bench-scale bench-alternatives $(SANITIZERS) tsan-threads aarch64 install lint format clean distclean newcomer
+.PHONY: fuzz all help deps demo test compat interop replay bench bench-scale bench-alternatives $(SANITIZERS) tsan-threads aarch64 install lint format clean distclean newcomer
 
 all: ## build everything into build/
 	@scripts/install-deps.sh --check build
@@ -51,6 +53,12 @@ interop: deps ## every operation live with Linux's rdma_rxe in an emulated machi
 	@scripts/install-deps.sh interop
 	@$(MAKE) --no-print-directory all
 	@scripts/interop-rxe.sh $(BUILD)
+
+replay: ## play captures of RoCEv2 exchanges to the engine (docs/wires.md). CAPTURES=folder
+	@scripts/install-deps.sh --check build
+	@$(CONFIGURE) $(BUILD) -DCMAKE_INSTALL_PREFIX="$(PREFIX)" $(CMAKE_FLAGS)
+	@$(BUILD_IN) $(BUILD) replay_captures
+	@$(BUILD)/tests/wire/replay_captures $(CAPTURES)
 
 bench: deps ## benchmarks beside their floors (cache-line round trip, memcpy)
 	@scripts/install-deps.sh bench

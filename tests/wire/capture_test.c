@@ -112,21 +112,23 @@ static unsigned frames_of(const char *path)
     return n;
 }
 
-/* Both sides again. */
+/* Both sides again, without any liberty. */
 static void play_back(const char *path)
 {
-    struct replay *r = calloc(2, sizeof(*r));
     struct vector v;
 
     vector_load(&v, path);
-    if (!replay_responder(&r[0], &v, FAULT_NONE, 0))
-        fail_msg("%s, responder: %s", v.name, r[0].why);
-    if (!replay_requester(&r[1], &v, FAULT_NONE, 0))
-        fail_msg("%s, requester: %s", v.name, r[1].why);
-    replay_close(&r[0]);
-    replay_close(&r[1]);
+    for (int responder = 0; responder < 2; responder++) {
+        struct replay_verdict w;
+
+        replay_find(&v, responder, &w);
+        if (!w.fits || w.fault != FAULT_NONE)
+            fail_msg("%s, %s: %s", v.name, responder ? "responder" : "requester", w.why);
+        for (unsigned n = 0; n < LIBERTIES; n++)
+            if (w.liberty[n] != 0)
+                fail_msg("%s, %s: %s", v.name, responder ? "responder" : "requester", replay_liberty_name[n]);
+    }
     vector_free(&v);
-    free(r);
 }
 
 /* ---- operations ----------------------------------------------------------------------------------------------------

@@ -3,10 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "exchange.h"
 #include "format/bth.h"
 #include "replay.h"
-
-typedef bool (*side)(struct replay *r, const struct vector *v, enum replay_fault fault, unsigned at);
 
 static const char *folder;
 
@@ -23,19 +22,6 @@ static const struct {
     {"fault_drop_read_resp_middle.pcap", false, FAULT_DROP, 1},
 };
 
-static bool try(side play, const struct vector *v, enum replay_fault fault, unsigned at, char why[256])
-{
-    struct replay *r = calloc(1, sizeof(*r));
-    bool fits;
-
-    assert_non_null(r);
-    fits = play(r, v, fault, at);
-    memcpy(why, r->why, 256);
-    replay_close(r);
-    free(r);
-    return fits;
-}
-
 static bool as_known(const struct vector *v, bool responder, enum replay_fault fault, unsigned at)
 {
     if (strcmp(folder, WIRE_VECTORS) != 0)
@@ -46,38 +32,20 @@ static bool as_known(const struct vector *v, bool responder, enum replay_fault f
     return fault == FAULT_NONE;
 }
 
-/* The first fault that fits, none before all others. False: none does; `why` is about the exchange as it stands. */
-static bool find(const struct vector *v, bool responder, enum replay_fault *fault, unsigned *at, char why[256])
-{
-    side s = responder ? replay_responder : replay_requester;
-    char ignored[256];
-
-    *fault = FAULT_NONE;
-    *at = 0;
-    if (try(s, v, FAULT_NONE, 0, why))
-        return true;
-    for (int f = FAULT_DROP; f <= FAULT_SWAP; f++)
-        for (*at = 0; *at < v->count; ++*at)
-            if (try(s, v, *fault = (enum replay_fault)f, *at, ignored))
-                return true;
-    return false;
-}
-
 static void play(const struct vector *v, bool responder)
 {
     static const char *const names[] = {"as captured", "lost", "doubled", "swapped with the next"};
-    enum replay_fault fault;
-    char why[256];
-    unsigned at;
+    struct replay_verdict w;
 
-    if (!find(v, responder, &fault, &at, why))
-        fail_msg("%s: %s", v->name, why);
-    if (fault == FAULT_NONE)
-        print_message("%-40s %s\n", v->name, names[fault]);
+    replay_find(v, responder, &w);
+    if (!w.fits)
+        fail_msg("%s: %s", v->name, w.why);
+    if (w.fault == FAULT_NONE)
+        print_message("%-40s %s\n", v->name, names[w.fault]);
     else
-        print_message("%-40s frame in %u %s\n", v->name, at + 1, names[fault]);
-    if (!as_known(v, responder, fault, at))
-        fail_msg("%s: that is not what happened; as captured: %s", v->name, why);
+        print_message("%-40s frame in %u %s\n", v->name, w.at + 1, names[w.fault]);
+    if (!as_known(v, responder, w.fault, w.at))
+        fail_msg("%s: that is not what happened; as captured: %s", v->name, w.why);
 }
 
 static void play_responder(struct vector *v, void *arg)
@@ -127,6 +95,11 @@ static void other_psn(struct sn_burst *p)
     p->psn++;
 }
 
+static void far_psn(struct sn_burst *p)
+{
+    p->psn += 7;
+}
+
 static void other_syndrome(struct sn_burst *p)
 {
     p->syndrome ^= 1;
@@ -164,22 +137,22 @@ static void a_false_exchange_is_told(void **state)
         {"rc_rnr.pcap", 3, true, other_syndrome},
         {"fault_drop_atomic_ack.pcap", 3, true, other_value},
         {"fault_drop_atomic_ack.pcap", 2, false, other_address},
-        {"fault_drop_2nd_of_5_write.pcap", 5, true, other_psn},
+        {"fault_drop_2nd_of_5_write.pcap", 5, true, far_psn},
     };
 
     (void)state;
     for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        enum replay_fault fault;
-        char path[4096], why[256];
+        struct replay_verdict w;
+        char path[4096];
         struct vector v;
-        unsigned at;
 
         snprintf(path, sizeof(path), "%s/%s", WIRE_VECTORS, rows[i].file);
         vector_load(&v, path);
         forge(&v, rows[i].frame, rows[i].change);
-        if (find(&v, rows[i].responder, &fault, &at, why))
+        replay_find(&v, rows[i].responder, &w);
+        if (w.fits)
             fail_msg("row %u: %s was forged, and it fits", i, rows[i].file);
-        assert_true(why[0] != '\0');
+        assert_true(w.why[0] != '\0' && w.reason != REASON_NONE);
         vector_free(&v);
     }
 }
@@ -267,24 +240,182 @@ static void doubled_and_swapped(void **state)
     (void)state;
     for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct vector v, composed;
-        enum replay_fault fault;
-        char path[4096], why[256];
-        unsigned at;
+        struct replay_verdict w;
+        char path[4096];
 
         snprintf(path, sizeof(path), "%s/%s", WIRE_VECTORS, rows[i].file);
         vector_load(&v, path);
         compose(&v, &rows[i], &composed);
-        if (!find(&composed, true, &fault, &at, why))
-            fail_msg("row %u, responder: %s", i, why);
-        if (fault != rows[i].responder || at != rows[i].at)
-            fail_msg("row %u, responder: fault %d at %u", i, fault, at);
-        if (!find(&composed, false, &fault, &at, why))
-            fail_msg("row %u, requester: %s", i, why);
-        if (fault != FAULT_NONE)
-            fail_msg("row %u, requester: fault %d at %u; as composed: %s", i, fault, at, why);
+        replay_find(&composed, true, &w);
+        if (!w.fits)
+            fail_msg("row %u, responder: %s", i, w.why);
+        if (w.fault != rows[i].responder || w.at != rows[i].at)
+            fail_msg("row %u, responder: fault %d at %u", i, w.fault, w.at);
+        replay_find(&composed, false, &w);
+        if (!w.fits)
+            fail_msg("row %u, requester: %s", i, w.why);
+        if (w.fault != FAULT_NONE)
+            fail_msg("row %u, requester: fault %d at %u; as composed: %s", i, w.fault, w.at, w.why);
         vector_free(&composed);
         vector_free(&v);
     }
+}
+
+/* ---- liberties ------------------------------------------------------------------------------------------------------ */
+
+/* `composed` fits as it is, on either side (NULL: it does not), with just these liberties taken. */
+static void expect_liberties(unsigned row, const struct vector *composed, bool responder, const unsigned *liberty)
+{
+    struct replay_verdict w;
+
+    replay_find(composed, responder, &w);
+    if (w.fits != (liberty != NULL))
+        fail_msg("row %u, %s: %s %s", row, responder ? "responder" : "requester", w.fits ? "fits" : "does not fit", w.why);
+    if (liberty == NULL)
+        return;
+    if (w.fault != FAULT_NONE)
+        fail_msg("row %u, %s: fault %d at %u; as composed: %s", row, responder ? "responder" : "requester", w.fault, w.at, w.why);
+    for (unsigned n = 0; n < LIBERTIES; n++)
+        if (w.liberty[n] != liberty[n])
+            fail_msg("row %u, %s: %u times %s", row, responder ? "responder" : "requester", w.liberty[n],
+                     replay_liberty_name[n]);
+}
+
+/* Each is taken where it may be, is counted, and goes no farther. */
+static void liberties(void **state)
+{
+    enum { RNR = 0x2e };
+    static const struct {
+        struct composed c;
+        enum { NO, YES, UNDER_A_FAULT /* not looked at */ } fits[2]; /* requester, responder */
+        unsigned liberty[2][LIBERTIES];
+    } rows[] = {
+        /* What comes behind a SEND that nobody was ready for: a NAK sequence error, or silence. */
+        {{"rc_rnr.pcap",
+          {{0, 0, -1, -1}, {0, 1, -1, -1}, {1, 0, RNR, 0}, {1, 0, 0x60, 0}, {0, 0, -1, -1}, {0, 1, -1, -1},
+           {7, 0, 0x1f, 1}, {7, 1, 0x1f, 2}},
+          8, FAULT_NONE, 0},
+         {YES, YES}, {{0}, {[LIBERTY_NAK_BEHIND_RNR] = 1}}},
+        {{"rc_rnr.pcap",
+          {{0, 0, -1, -1}, {0, 1, -1, -1}, {1, 0, RNR, 0}, {0, 0, -1, -1}, {0, 1, -1, -1}, {7, 0, 0x1f, 1}, {7, 1, 0x1f, 2}},
+          7, FAULT_NONE, 0},
+         {YES, YES}, {{0}, {0}}},
+        /* The requester had gone on before it heard of it. */
+        {{"rc_rnr.pcap",
+          {{0, 0, -1, -1}, {1, 0, RNR, 0}, {0, 1, -1, -1}, {1, 0, 0x60, 0}, {0, 0, -1, -1}, {0, 1, -1, -1},
+           {7, 0, 0x1f, 1}, {7, 1, 0x1f, 2}},
+          8, FAULT_NONE, 0},
+         {YES, YES}, {{[LIBERTY_LATE_NAK] = 1}, {[LIBERTY_NAK_BEHIND_RNR] = 1}}},
+        /* Nothing was behind it; it was about another packet; it came twice; it was no RNR NAK. */
+        {{"rc_rnr.pcap", {{0, 0, -1, -1}, {1, 0, RNR, 0}, {1, 0, 0x60, 0}, {0, 0, -1, -1}, {7, 0, 0x1f, 1}}, 5, FAULT_NONE, 0},
+         {YES, NO}, {{0}, {0}}},
+        {{"rc_rnr.pcap",
+          {{0, 0, -1, -1}, {0, 1, -1, -1}, {1, 0, RNR, 0}, {1, 1, 0x60, 0}, {0, 0, -1, -1}, {0, 1, -1, -1},
+           {7, 0, 0x1f, 1}, {7, 1, 0x1f, 2}},
+          8, FAULT_NONE, 0},
+         {UNDER_A_FAULT, NO}, {{0}, {0}}},
+        {{"rc_rnr.pcap",
+          {{0, 0, -1, -1}, {0, 1, -1, -1}, {1, 0, RNR, 0}, {1, 0, 0x60, 0}, {1, 0, 0x60, 0}, {0, 0, -1, -1}, {0, 1, -1, -1},
+           {7, 0, 0x1f, 1}, {7, 1, 0x1f, 2}},
+          9, FAULT_NONE, 0},
+         {YES, NO}, {{0}, {0}}},
+        /* One acknowledgement for two requests; two, the wrong way round. */
+        {{"rc_write_8.pcap", {{0, 0, -1, -1}, {0, 1, -1, -1}, {1, 1, 0x1f, 2}}, 3, FAULT_NONE, 0},
+         {YES, YES}, {{0}, {[LIBERTY_COALESCED] = 1}}},
+        {{"rc_write_8.pcap", {{0, 0, -1, -1}, {0, 1, -1, -1}, {1, 1, 0x1f, 2}, {1, 0, 0x1f, 1}}, 4, FAULT_NONE, 0},
+         {YES, NO}, {{0}, {0}}},
+        /* The one that covers both says that one message is complete. */
+        {{"rc_write_8.pcap", {{0, 0, -1, -1}, {0, 1, -1, -1}, {1, 1, 0x1f, 1}}, 3, FAULT_NONE, 0},
+         {YES, NO}, {{0}, {0}}},
+        /* A response is missing, and is asked for again; is not. */
+        {{"fault_drop_read_resp_middle.pcap",
+          {SAME(0), SAME(1), SAME(3), SAME(4), SAME(5), SAME(6), SAME(7), SAME(8), SAME(9), SAME(10)}, 10, FAULT_NONE, 0},
+         {YES, YES}, {{0}, {[LIBERTY_NOT_CAPTURED] = 1}}},
+        {{"rc_read_5000_multi.pcap", {SAME(0), SAME(1), SAME(3), SAME(4), SAME(5)}, 5, FAULT_NONE, 0},
+         {NO, NO}, {{0}, {0}}},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct vector v, composed;
+        char path[4096];
+
+        snprintf(path, sizeof(path), "%s/%s", WIRE_VECTORS, rows[i].c.file);
+        vector_load(&v, path);
+        compose(&v, &rows[i].c, &composed);
+        for (unsigned side = 0; side < 2; side++)
+            if (rows[i].fits[side] != UNDER_A_FAULT)
+                expect_liberties(i, &composed, side, rows[i].fits[side] == YES ? rows[i].liberty[side] : NULL);
+        vector_free(&composed);
+        vector_free(&v);
+    }
+}
+
+static void ask_or_not(struct sn_burst *p)
+{
+    p->flags ^= SN_BURST_ACKREQ;
+}
+
+/* A middle packet asks: the engine does not as a requester, and answers it as a responder. The last one has to ask. */
+static void asking_is_free(void **state)
+{
+    static const unsigned asks[LIBERTIES] = {[LIBERTY_ASKS] = 1}, covered[LIBERTIES] = {[LIBERTY_COALESCED] = 1};
+    struct vector v;
+
+    (void)state;
+    vector_load(&v, WIRE_VECTORS "/rc_write_5000_multi.pcap");
+    forge(&v, 2, ask_or_not);
+    expect_liberties(0, &v, false, asks);
+    expect_liberties(0, &v, true, covered);
+    forge(&v, 4, ask_or_not);
+    expect_liberties(1, &v, false, NULL);
+    vector_free(&v);
+}
+
+/* ---- several exchanges in a capture --------------------------------------------------------------------------------- */
+
+struct found {
+    const struct vector *one, *other;
+    unsigned count;
+};
+
+static void is_one_of_two(struct vector *part, void *arg)
+{
+    struct found *f = arg;
+    const struct vector *v = f->count++ == 0 ? f->one : f->other;
+    struct replay_verdict w;
+
+    assert_int_equal(part->count, v->count);
+    for (unsigned i = 0; i < v->count; i++)
+        assert_ptr_equal(part->frame[i].bytes, v->frame[i].bytes);
+    for (int side = 0; side < 2; side++) {
+        replay_find(part, side, &w);
+        assert_true(w.fits && w.fault == FAULT_NONE);
+    }
+}
+
+/* Two queue pairs between the same addresses, with the same PSNs, frame by frame in turn. */
+static void exchanges_are_told_apart(void **state)
+{
+    struct vector one, other, both = {.name = "both", .layer = SN_LAYER_ETHERNET};
+    struct found f = {.one = &one, .other = &other};
+
+    (void)state;
+    vector_load(&one, WIRE_VECTORS "/rc_read_5000_multi.pcap");
+    vector_load(&other, WIRE_VECTORS "/rc_write_5000_multi.pcap");
+    both.frame = calloc(one.count + other.count, sizeof(*both.frame));
+    assert_non_null(both.frame);
+    for (unsigned i = 0; i < one.count || i < other.count; i++) {
+        if (i < one.count)
+            both.frame[both.count++] = one.frame[i];
+        if (i < other.count)
+            both.frame[both.count++] = other.frame[i];
+    }
+    assert_int_equal(exchange_each(&both, is_one_of_two, &f), 2);
+    assert_int_equal(f.count, 2);
+    free(both.frame);
+    vector_free(&one);
+    vector_free(&other);
 }
 
 int main(int argc, char **argv)
@@ -294,6 +425,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(asks_as_the_other),
         cmocka_unit_test(a_false_exchange_is_told),
         cmocka_unit_test(doubled_and_swapped),
+        cmocka_unit_test(liberties),
+        cmocka_unit_test(asking_is_free),
+        cmocka_unit_test(exchanges_are_told_apart),
     };
 
     folder = vector_folder(argc, argv);

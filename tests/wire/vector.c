@@ -7,7 +7,7 @@
 
 #include "softnic/wire/pcap.h"
 
-static void add(struct vector *v, const struct sn_pcap_record *record, enum sn_layer layer)
+static bool add(struct vector *v, const struct sn_pcap_record *record, unsigned number, char why[256])
 {
     struct vector_frame *f;
     enum sn_frame_verdict verdict;
@@ -16,34 +16,60 @@ static void add(struct vector *v, const struct sn_pcap_record *record, enum sn_l
         v->frame = realloc(v->frame, (v->count == 0 ? 1 : 2 * v->count) * sizeof(*v->frame));
         assert_non_null(v->frame);
     }
-    f = &v->frame[v->count++];
+    f = &v->frame[v->count];
     f->bytes = malloc(record->captured != 0 ? record->captured : 1);
     assert_non_null(f->bytes);
     memcpy(f->bytes, record->frame, record->captured);
     f->length = record->captured;
     f->ns = record->ns;
-    assert_int_equal(record->captured, record->original);
-    verdict = sn_frame_parse(f->bytes, f->length, layer, true, &f->packet, &f->path);
-    if (verdict != SN_FRAME_OK)
-        fail_msg("%s, frame %u: %s", v->name, v->count, sn_frame_verdict_name(verdict));
+    verdict = sn_frame_parse(f->bytes, f->length, v->layer, true, &f->packet, &f->path);
+    if (verdict == SN_FRAME_OK && record->captured == record->original) {
+        v->count++;
+        return true;
+    }
+    free(f->bytes);
+    if (verdict == SN_FRAME_NOT_ROCE) {
+        v->others++;
+        return true;
+    }
+    snprintf(why, 256, "frame %u: %s", number,
+             record->captured != record->original ? "captured in part only" : sn_frame_verdict_name(verdict));
+    return false;
 }
 
-void vector_load(struct vector *v, const char *path)
+bool vector_read(struct vector *v, const char *path, char why[256])
 {
-    const char *slash = strrchr(path, '/'), *why = "";
+    const char *slash = strrchr(path, '/'), *text = "";
     struct sn_pcap_reader *reader;
     struct sn_pcap_record record;
+    unsigned number = 0;
     int ret;
 
     *v = (struct vector){.count = 0};
     snprintf(v->name, sizeof(v->name), "%s", slash == NULL ? path : slash + 1);
-    if (sn_pcap_open(path, &reader, &why) != 0)
-        fail_msg("%s: %s", path, why);
-    while ((ret = sn_pcap_next(reader, &record, &why)) == 1)
-        add(v, &record, sn_pcap_layer(reader));
-    if (ret != 0)
-        fail_msg("%s: %s", path, why);
+    if (sn_pcap_open(path, &reader, &text) != 0) {
+        snprintf(why, 256, "%s", text);
+        return false;
+    }
+    v->layer = sn_pcap_layer(reader);
+    while ((ret = sn_pcap_next(reader, &record, &text)) == 1)
+        if (!add(v, &record, ++number, why)) {
+            sn_pcap_reader_close(reader);
+            return false;
+        }
+    snprintf(why, 256, "%s", text);
     sn_pcap_reader_close(reader);
+    return ret == 0;
+}
+
+void vector_load(struct vector *v, const char *path)
+{
+    char why[256];
+
+    if (!vector_read(v, path, why))
+        fail_msg("%s: %s", path, why);
+    if (v->others != 0)
+        fail_msg("%s: %u frames of other protocols", path, v->others);
 }
 
 void vector_free(struct vector *v)
@@ -61,23 +87,43 @@ static int is_capture(const struct dirent *entry)
     return dot != NULL && strcmp(dot, ".pcap") == 0;
 }
 
-void vector_each(const char *folder, void (*fn)(struct vector *v, void *arg), void *arg)
+unsigned vector_paths(const char *folder, char ***paths)
 {
     struct dirent **entry;
     int n = scandir(folder, &entry, is_capture, alphasort);
 
-    if (n <= 0)
-        fail_msg("%s: no captures", folder);
+    *paths = calloc((size_t)(n < 1 ? 1 : n), sizeof(**paths));
+    assert_non_null(*paths);
+    if (n < 0) { /* no folder */
+        (*paths)[0] = strdup(folder);
+        return 1;
+    }
     for (int i = 0; i < n; i++) {
-        char path[4096];
-        struct vector v;
-        snprintf(path, sizeof(path), "%s/%s", folder, entry[i]->d_name);
-        vector_load(&v, path);
-        fn(&v, arg);
-        vector_free(&v);
+        size_t size = strlen(folder) + strlen(entry[i]->d_name) + 2;
+        (*paths)[i] = malloc(size);
+        assert_non_null((*paths)[i]);
+        snprintf((*paths)[i], size, "%s/%s", folder, entry[i]->d_name);
         free(entry[i]);
     }
     free(entry);
+    return (unsigned)n;
+}
+
+void vector_each(const char *folder, void (*fn)(struct vector *v, void *arg), void *arg)
+{
+    char **path;
+    unsigned n = vector_paths(folder, &path);
+
+    if (n == 0)
+        fail_msg("%s: no captures", folder);
+    for (unsigned i = 0; i < n; i++) {
+        struct vector v;
+        vector_load(&v, path[i]);
+        fn(&v, arg);
+        vector_free(&v);
+        free(path[i]);
+    }
+    free(path);
 }
 
 const char *vector_folder(int argc, char **argv)

@@ -26,13 +26,24 @@ struct vector {
     char name[256]; /* of the file */
     struct vector_frame *frame;
     unsigned count;
+    unsigned others; /* frames of other protocols, left out */
+    enum sn_layer layer;
 };
 
-/* Every frame is parsed with its CRC; a file or frame that is not taken fails the test. */
+/*
+ * Every RoCEv2 frame is parsed with its CRC. False: `why` says what is wrong with the file or with which frame; what was
+ * read before that is there, and to be freed.
+ */
+bool vector_read(struct vector *v, const char *path, char why[256]);
+
+/* A file or frame that is not taken, or is of another protocol, fails the test. */
 void vector_load(struct vector *v, const char *path);
 void vector_free(struct vector *v);
 
-/* Every *.pcap of a folder, sorted by name; fails the test when there is none. */
+/* Paths of every *.pcap of a folder, sorted by name, or of the one file; the number. Freed by the caller, each and all. */
+unsigned vector_paths(const char *folder, char ***paths);
+
+/* Each of them; fails the test when there is none. */
 void vector_each(const char *folder, void (*fn)(struct vector *v, void *arg), void *arg);
 
 /* The folder that a test is about: its argument, else the one in the tree. */
