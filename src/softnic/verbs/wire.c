@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "softnic/nic.h"
 #include "softnic/verbs/log.h"
@@ -81,9 +82,13 @@ static int open_backend(const struct sv_wire_choice *c, struct sn_backend **out,
     }
 }
 
-/* What a failure of a backend most likely means. */
-static const char *hint(const struct sv_wire_choice *c, int error)
+/* What a failure of a backend most likely means; `text` is room for words that are made. */
+static const char *hint(const struct sv_wire_choice *c, int error, char *text, size_t size)
 {
+    struct rlimit locked;
+    if (c->kind == SV_WIRE_XDP && getrlimit(RLIMIT_MEMLOCK, &locked) == 0 &&
+        sn_xdp_explain(error, locked.rlim_cur, text, size))
+        return text;
     if (error == -EPERM || error == -EACCES)
         return c->kind == SV_WIRE_TAP      ? " (needs CAP_NET_ADMIN, or a TAP interface that belongs to this user)"
                : c->kind == SV_WIRE_PACKET ? " (needs CAP_NET_RAW)"
@@ -100,6 +105,7 @@ int sv_wire_open(const struct sv_wire_choice *c, struct sn_port *port, size_t ri
 {
     struct sn_backend *backend;
     const char *why = NULL;
+    char text[256];
     *out = NULL;
     if (c->kind == SV_WIRE_NONE)
         return 0;
@@ -110,7 +116,7 @@ int sv_wire_open(const struct sv_wire_choice *c, struct sn_port *port, size_t ri
         rc = sn_packet_wire_create(port, backend, passive, out);
     if (rc)
         return -sv_refuse(-rc, "cannot open the wire %s%s%s: %s%s", sv_wire_name(c), c->first[0] ? ":" : "", c->first,
-                          why ? why : strerror(-rc), hint(c, rc));
+                          why ? why : strerror(-rc), hint(c, rc, text, sizeof(text)));
     return 0;
 }
 

@@ -26,6 +26,11 @@ int sn_afpacket_open(const char *interface, struct sn_backend **out);
  * or another process has the queue.
  */
 int sn_xdp_open(const char *interface, struct sn_backend **out);
+/*
+ * What to do about a failure to open that has to do with the memory that may be locked, `limit` bytes (RLIMIT_MEMLOCK): words that
+ * follow the error's own. False: it has nothing to do with that.
+ */
+bool sn_xdp_explain(int error, uint64_t limit, char *text, size_t size);
 enum { SN_XDP_MTU = 4096 - 256 - 14 };
 
 /* The far end of a TAP interface, which is made if it is not there. The NIC is a machine of its own on that link. */

@@ -9,6 +9,7 @@
 #include <linux/bpf.h>
 #include <linux/if_link.h>
 #include <net/if.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -145,9 +146,23 @@ static int make_rings(struct xdp *x)
     return 0;
 }
 
+static const size_t memory_bytes = (size_t)(XSK_RX + XSK_TX) * XSK_CHUNK;
+
+/* The kernel counts it as locked by this user, with what other sockets have, and says ENOBUFS when that is too much. */
+bool sn_xdp_explain(int error, uint64_t limit, char *text, size_t size)
+{
+    if (error != -ENOBUFS)
+        return false;
+    snprintf(text, size,
+             " (%zu bytes for packets count as locked memory, of which this user may have %llu in all, other sockets' included: "
+             "`ulimit -l %zu` or more, or CAP_IPC_LOCK)",
+             memory_bytes, (unsigned long long)limit, memory_bytes / 1024);
+    return true;
+}
+
 static int register_memory(struct xdp *x)
 {
-    size_t bytes = (size_t)(XSK_RX + XSK_TX) * XSK_CHUNK;
+    size_t bytes = memory_bytes;
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
         return -errno;
@@ -207,5 +222,5 @@ void xdp_socket_close(struct xdp *x)
         if (rings[i]->map)
             munmap(rings[i]->map, rings[i]->map_bytes);
     if (x->memory)
-        munmap(x->memory, (size_t)(XSK_RX + XSK_TX) * XSK_CHUNK);
+        munmap(x->memory, memory_bytes);
 }
