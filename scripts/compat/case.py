@@ -35,6 +35,8 @@ class Case:
     before: Optional[Callable] = None          # before(folder): files that the run wants
     # What softnic does not carry: the program has to end by itself and its text has to match.
     refusal: Optional[str] = None
+    # A race of the program's own at its end: status 255 with these words is a good end, and `check` judges what was done.
+    pardon: Optional[str] = None
     capture: bool = False
     needs: tuple = ()                          # programs beside these, as (name, Debian package)
     limit: float = 60.0                        # a hang guard, not a measure

@@ -54,11 +54,18 @@ start() {
     pids="$pids $started"
 }
 
-# finish NAME PID: it must end by itself, and well. (The test as a whole has a time limit.)
+# ended_well CODE LOG: rping has a race of its own. When all is done, its main thread destroys the event channel; if the thread
+# that fetches events has not come back to it by then, that one says so and ends the process with 255. What was to be done is
+# judged by what was said before (pings).
+ended_well() {
+    [ "$1" -eq 0 ] || { [ "$1" -eq 255 ] && grep -q '^rdma_get_cm_event: Bad file descriptor$' "$work/$2.log"; }
+}
+
+# finish NAME PID: the server must end by itself, and well. (The test as a whole has a time limit.)
 finish() {
     wait "$2"
     code=$?
-    [ "$code" -eq 0 ] || die "$1: exit code $code"
+    ended_well $code server || die "$1: exit code $code"
 }
 
 run() {
@@ -66,7 +73,7 @@ run() {
     shift
     timeout 200 "$@" >"$work/$log.log" 2>&1
     code=$?
-    [ "$code" -eq 0 ] || die "$*: exit code $code"
+    ended_well $code "$log" || die "$*: exit code $code"
 }
 
 pings() { # LOG COUNT WORDS
@@ -185,6 +192,7 @@ kill_client() {
     listening TCP $port
     run client rping -c -a 127.0.0.1 -C 2 -v -p $port
     finish "rping -s" "$started"
+    pings client 2 '^ping data: rdma-ping-'
 }
 
 # Devices with 10.77.0.1 and 10.77.0.2. The client has the first only, and reaches the lowest process of the second.
