@@ -68,6 +68,8 @@ void sim_result_print(const struct sim_result *r, FILE *out)
             l->mean * 1e-3, (double)l->p50 * 1e-3, (double)l->p90 * 1e-3, (double)l->p99 * 1e-3, (double)l->p999 * 1e-3,
             (double)l->max * 1e-3);
     fprintf(out, "trace hash     %016" PRIx64 "\n", r->hash);
+    if (r->plant != SIM_PLANT_NONE)
+        fprintf(out, "planted        %s\n", r->plant_occasions >= r->plant_nth ? "yes" : "no: its occasion did not come");
     fprintf(out, "violations     %" PRIu64 "\n", r->violations);
     for (uint64_t i = 0; i < r->violations && i < SIM_VIOLATIONS_KEPT; i++)
         fprintf(out, "  %s\n", r->violation[i]);
@@ -159,6 +161,8 @@ int sim_result_json(const struct sim_result *r, FILE *out)
     json_object_set_new(all, "marked", number(r->marked));
     json_object_set_new(all, "queue_peak_bytes", number(r->queue_peak));
     json_object_set_new(all, "latency_ns", latency(&r->latency));
+    if (r->plant != SIM_PLANT_NONE)
+        json_object_set_new(all, "planted", json_boolean(r->plant_occasions >= r->plant_nth));
     json_object_set_new(all, "violations", number(r->violations));
     json_object_set_new(all, "violation", violations(r));
     ret = json_dumpf(all, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));

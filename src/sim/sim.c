@@ -224,8 +224,11 @@ static void loop(struct sim *sim)
         if (sim->heap.moved && sim->sc.nics > FEW)
             expect(sim);
         sn_ask_some(&sim->asks, SN_ASKS_AT_ONCE);
-        if (event.time > sim->sc.duration)
+        if (event.time > sim->sc.duration) {
+            if (sim->conns_open != 0) /* otherwise it is a late timer: nobody's work */
+                sim->now = sim->sc.duration;
             break;
+        }
         sim->now = event.time;
         sim->r.events++;
         event.fire(event.object, event.arg);
@@ -324,6 +327,9 @@ int sim_run(struct sim *sim)
     }
     sim->r.virtual_ns = sim->conns_open == 0 ? sim->last_close : sim->now; /* late timers are no work */
     sim->r.peak_events = sim->heap.peak;
+    sim->r.plant = sim->sc.plant;
+    sim->r.plant_nth = sim->sc.plant_nth;
+    sim->r.plant_occasions = sim->plant_count;
     sim_trace(sim, sim->r.completed, sim->r.violations);
     summarize_latency(sim);
     sim->r.wall_s = seconds(CLOCK_MONOTONIC) - begin;

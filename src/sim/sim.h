@@ -58,6 +58,8 @@ struct sim_result {
     double wall_s, cpu_s; /* of the run alone: real time, and this process's on a CPU */
     double create_s;       /* real time that sim_create took */
     uint64_t nics, queue_pairs; /* made */
+    enum sim_plant plant;       /* the bug on purpose: it was put in if its occasions reached the n-th */
+    uint64_t plant_nth, plant_occasions;
 };
 
 /* 0 or negative errno; `why` (SIM_WHY_SIZE bytes) tells the reason. The scenario is copied. */

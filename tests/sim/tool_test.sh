@@ -61,6 +61,12 @@ expect 1 "seed 5: 1 violations" "$gdaki" sim "$dir/bad.sim" --seeds 3 --pcap "$d
 expect 1 '"violations": 1' "$gdaki" sim "$dir/bad.sim" --json -
 printf 'run plant=repeat\nworkload messages=2 mix=fetch-add:1\n' >"$dir/first.sim" # the first occasion, if none is named
 expect 1 "differ from the model" "$gdaki" sim "$dir/first.sim"
+expect 1 "planted        yes" "$gdaki" sim "$dir/first.sim"
+printf 'run plant=repeat\nworkload messages=2 mix=write:1\n' >"$dir/first.sim" # no atomics: nothing to find, and it says so
+expect 0 "planted        no: its occasion did not come" "$gdaki" sim "$dir/first.sim"
+printf 'run duration=1ms\nlink loss=30%%\nqp timeout=31\nworkload messages=20\n' >"$dir/late.sim" # the time is over, at its end
+expect 1 "1000.000 us: 2 connections are not over" "$gdaki" sim "$dir/late.sim"
+expect 1 "virtual time   0.001000 s" "$gdaki" sim "$dir/late.sim"
 
 # Many seeds, and results as JSON.
 expect 0 "40 seeds, 0 failed" "$gdaki" sim --random 1 --seeds 40
