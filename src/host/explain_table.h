@@ -42,7 +42,8 @@ static const struct gdaki_explain_entry table[] = {
              "the peer met an error of its own while it executed the request",
              "the peer's side: its receive buffers and its queue's error"),
     SYNDROME(SN_SYND_RETRY_EXCEEDED, "transport retry counter exceeded",
-             "the peer did not answer, for as many retries as the queue has",
+             "the peer did not answer, or answered each time that a packet is missing (NAK sequence error), for as many retries as "
+             "the queue has",
              "that the peer's queue is at least in RTR, with this queue's number and address; that its process lives; the path "
              "(firewall, MTU, loss); ack_timeout and retry_cnt. Whether the request was executed is not known"),
     SYNDROME(SN_SYND_RNR_EXCEEDED, "RNR retry counter exceeded",

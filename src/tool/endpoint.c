@@ -243,8 +243,9 @@ static int query_port(struct endpoint *ep)
     if (ibv_query_port(ep->context, 1, &port))
         return endpoint_fail(ep, TOOL_FAILED, -EIO, "cannot query port 1 of %s", ep->nic_name);
     if (port.state != IBV_PORT_ACTIVE)
-        return endpoint_fail(ep, TOOL_FAILED, -ENETDOWN, "port 1 of %s is not active (state %d)", ep->nic_name,
-                             (int)port.state);
+        return endpoint_fail(ep, TOOL_FAILED, -ENETDOWN, "port 1 of %s is not active (state %d%s)%s", ep->nic_name,
+                             (int)port.state, port.state == IBV_PORT_DOWN ? ", down" : "",
+                             getenv("SOFTNIC_FAULTS") ? "; a link-down of SOFTNIC_FAULTS would do that" : "");
     rc = pick_gid(ep, (uint32_t)port.gid_tbl_len, &gid);
     if (rc)
         return rc;

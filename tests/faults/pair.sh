@@ -41,6 +41,7 @@ run "rnr:timer=1" 3 "RNR retry counter exceeded" put-bw -s 64 -n 10
 run "link-down:nth=20" 3 "the peer did not answer" put-bw -s 6000 -n 100
 run "cq-overrun:nth=9" 3 "CQ overrun" put-bw -s 6000 -n 100
 run "doorbell-lost" 3 "waits for: a doorbell" put-bw -s 64 -n 10 --timeout=1
+run "link-down" 3 "a link-down of SOFTNIC_FAULTS" put-bw -n 1
 run "nonsense" 3 "no action is called 'nonsense'" put-bw -n 1
 [ $failed = 0 ] && echo "faults between two processes: passed"
 exit $failed
