@@ -394,11 +394,11 @@ def check(what, got, wanted):
 
 
 class Session:
-    """What loses nothing has a timer of 1 to 2 s, so that nobody has to be quick; what does, one of 67 to 134 ms."""
+    """What loses nothing has a timer of 1 to 2 s, so that nobody has to be quick; what does, one of 134 to 268 ms."""
 
     def __init__(self, args, addresses, service, psn=0xFFFFFD, far_psn=0xFFFFFB, loses=False):
         self.args, self.addresses, self.service, self.psn, self.far_psn = args, addresses, service, psn, far_psn
-        self.timeout = 14 if loses else 18
+        self.timeout = 15 if loses else 18
 
     def __enter__(self):
         near, far = self.addresses

@@ -31,7 +31,7 @@ clean() {
 trap clean EXIT
 ip link set lo up || exit 1
 failed=0
-timeout=17 # 4 to 7 s until a connection is given up: a process may get no processor for a while, and over these wires nobody is told
+timeout=18 # 8 to 17 s until a connection is given up: a process may get no processor for a while, and over these wires nobody is told
 [ "$mode" = local ] || timeout=16 # what is lost is sent again after a quarter to half a second
 
 there() { # runs in the far namespace, or here when there is none
