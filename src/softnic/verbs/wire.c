@@ -95,6 +95,8 @@ static const char *hint(const struct sv_wire_choice *c, int error, char *text, s
                                            : " (needs CAP_NET_ADMIN and CAP_BPF)";
     if (error == -EBUSY)
         return " (another process has it)";
+    if (error == -ERANGE && c->kind == SV_WIRE_XDP)
+        return " (the MTU is too large for an XDP program; of a veth pair, the other end's)";
     if (error == -EADDRINUSE && c->kind == SV_WIRE_DGRAM)
         return " (another process has that socket, or what has its name is no socket)";
     return "";
