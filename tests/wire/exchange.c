@@ -9,6 +9,7 @@
 /* Packets of one direction to one queue pair that ask, or that answer. */
 struct flow {
     const struct vector_frame *first;
+    unsigned frames;
     bool asks;
     int partner; /* the flow that goes with it; -1: none */
 };
@@ -49,6 +50,7 @@ static void find_flows(const struct vector *v, struct flows *all)
             all->flow[all->count++] =
                 (struct flow){.first = &v->frame[i], .asks = exchange_is_request(p), .partner = -1};
         all->of[i] = n;
+        all->flow[n].frames++;
     }
 }
 
@@ -60,43 +62,58 @@ static bool may_answer(const struct flow *asks, const struct flow *answers)
            q->service == SN_SERVICE_RC && memcmp(q->sgid, a->dgid, 16) == 0 && memcmp(q->dgid, a->sgid, 16) == 0;
 }
 
-/* How many of the answers are about a PSN that had been asked for; a READ's answers are behind its request's. */
-static unsigned answered(const struct vector *v, const struct flows *all, int asks, int answers)
+/* Is answer `a` one to request `q`? A READ's answers have PSNs up to as many packets as it could have. */
+static bool is_about(const struct sn_burst *a, const struct sn_burst *q)
 {
-    uint32_t low = all->flow[asks].first->packet.psn, high = low;
+    int32_t d = sn_psn_diff(a->psn, q->psn);
+
+    if (q->kind == SN_KIND_READ_REQUEST)
+        return a->kind != SN_KIND_ATOMIC_ACK && d >= 0 && (uint32_t)d < sn_mtu_packets(q->dmalen, 1);
+    if (q->kind == SN_KIND_SEND || q->kind == SN_KIND_WRITE)
+        return a->kind == SN_KIND_ACK && d == 0;
+    return a->kind != SN_KIND_READ_RESPONSE && d == 0;
+}
+
+/* How many of the answers are not about anything that had been asked before; *nearest: the last request before the first of them. */
+static unsigned out_of_place(const struct vector *v, const struct flows *all, int asks, int answers, unsigned *nearest)
+{
     bool begun = false;
     unsigned n = 0;
 
+    *nearest = 0;
     for (unsigned i = 0; i < v->count; i++) {
-        const struct sn_burst *p = &v->frame[i].packet;
-        if (all->of[i] == asks) {
-            uint32_t end = sn_psn_add(p->psn, p->kind == SN_KIND_READ_REQUEST ? sn_mtu_packets(p->dmalen, 1) : 1);
-            high = !begun || sn_psn_diff(end, high) > 0 ? end : high;
-            begun = true;
-        } else if (all->of[i] == answers) {
-            n += begun && sn_psn_diff(p->psn, low) >= 0 && sn_psn_diff(p->psn, high) < 0;
-        }
+        bool found = false;
+
+        if (all->of[i] == asks && !begun)
+            *nearest = i;
+        if (all->of[i] != answers)
+            continue;
+        begun = true;
+        for (unsigned j = i; j-- > 0 && !found;)
+            found = all->of[j] == asks && is_about(&v->frame[i].packet, &v->frame[j].packet);
+        n += !found;
     }
     return n;
 }
 
-/* The best match first come, first served: queue pairs with the same PSNs are taken in order. */
+/* For each flow of answers the requests that fit best, of equals those that were made last before. */
 static void pair_up(const struct vector *v, struct flows *all)
 {
-    for (int q = 0; q < all->count; q++) {
-        unsigned most = 0;
+    for (int a = 0; a < all->count; a++) {
+        unsigned least = all->flow[a].frames, latest = 0, nearest = 0;
         int best = -1;
 
-        for (int a = 0; a < all->count; a++) {
-            unsigned n = may_answer(&all->flow[q], &all->flow[a]) ? answered(v, all, q, a) : 0;
-            if (n > most) {
-                most = n;
-                best = a;
-            }
+        for (int q = 0; q < all->count; q++) {
+            unsigned n = may_answer(&all->flow[q], &all->flow[a]) ? out_of_place(v, all, q, a, &nearest) : UINT32_MAX;
+            if (n > least || (n == least && (best < 0 || nearest < latest)))
+                continue;
+            least = n;
+            latest = nearest;
+            best = q;
         }
         if (best >= 0) {
-            all->flow[q].partner = best;
-            all->flow[best].partner = q;
+            all->flow[a].partner = best;
+            all->flow[best].partner = a;
         }
     }
 }

@@ -199,11 +199,6 @@ static bool is_plain_ack(const struct sn_burst *p)
     return p->kind == SN_KIND_ACK && sn_aeth_is_ack(p->syndrome);
 }
 
-static bool says_all_is_well(const struct sn_burst *p)
-{
-    return p->kind == SN_KIND_READ_RESPONSE || p->kind == SN_KIND_ATOMIC_ACK || is_plain_ack(p);
-}
-
 /* The frame that packet n of what was sent makes, with the capture's addressing of frame i. */
 static bool is_frame(struct replay *r, unsigned n, unsigned i, struct sn_burst *p)
 {
@@ -259,9 +254,9 @@ static enum replay_liberty may_be_missing(const struct replay *r, unsigned i, co
 {
     const struct sn_burst *theirs = &r->v->frame[i].packet;
 
-    if (!says_all_is_well(theirs) || sn_psn_diff(theirs->psn, p->psn) <= 0)
+    if (exchange_is_request(p) || sn_psn_diff(theirs->psn, p->psn) <= 0)
         return LIBERTIES;
-    if (is_plain_ack(p))
+    if (is_plain_ack(p)) /* any answer acknowledges what is before it, a NAK too */
         return LIBERTY_COALESCED;
     for (i++; p->kind == SN_KIND_READ_RESPONSE && i < r->v->count; i++) {
         const struct sn_burst *again = &r->v->frame[i].packet;

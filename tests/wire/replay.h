@@ -32,7 +32,7 @@ enum replay_fault { FAULT_NONE, FAULT_DROP, FAULT_TWICE, FAULT_SWAP /* with the 
 enum replay_liberty {
     /* A first or middle packet asks for an acknowledgement, or does not: the requester's choice (9.7.3.1.3, AckReq). */
     LIBERTY_ASKS,
-    /* One acknowledgement for several packets: a later one, or a response, covers what came before (9.7.5.1.2). */
+    /* One acknowledgement for several packets: a later one, a response or a NAK covers what came before (9.7.5.1.2). */
     LIBERTY_COALESCED,
     /*
      * The requester went on for a while after a NAK, or an answer behind a lost one, had passed the point of capture: that takes

@@ -157,6 +157,71 @@ static void a_false_exchange_is_told(void **state)
     }
 }
 
+/*
+ * One PSN more in this NAK is what the responder says when the third packet of five was lost instead of the second: a story that may
+ * have happened as well.
+ */
+static bool is_another_story(const struct vector *v, unsigned i)
+{
+    return strcmp(v->name, "fault_drop_2nd_of_5_write.pcap") == 0 && i == 5;
+}
+
+/* The change is made to each frame in turn. */
+static void forge_each(struct vector *v, bool responder, void (*change)(struct sn_burst *p), bool (*applies)(const struct sn_burst *p))
+{
+    for (unsigned i = 0; i < v->count; i++) {
+        struct vector_frame *f = &v->frame[i], before = *f;
+        struct replay_verdict w;
+
+        if (!applies(&f->packet))
+            continue;
+        f->bytes = malloc(f->length);
+        forge(v, i, change);
+        replay_find(v, responder, &w);
+        if (w.fits && !(change == other_psn && is_another_story(v, i) && w.fault == FAULT_DROP && w.at == 2))
+            fail_msg("%s: frame %u was forged, and it fits as %s with fault %d at %u", v->name, i + 1,
+                     responder ? "responder" : "requester", w.fault, w.at);
+        free(f->bytes);
+        *f = before;
+    }
+}
+
+static bool is_answer(const struct sn_burst *p)
+{
+    return !exchange_is_request(p);
+}
+
+static bool has_aeth(const struct sn_burst *p)
+{
+    return is_answer(p) && (p->kind != SN_KIND_READ_RESPONSE || (p->flags & (SN_BURST_FIRST | SN_BURST_LAST)));
+}
+
+static bool is_ack(const struct sn_burst *p)
+{
+    return p->kind == SN_KIND_ACK;
+}
+
+static bool ends_request(const struct sn_burst *p)
+{
+    return exchange_is_request(p) && p->service == SN_SERVICE_RC && (p->flags & SN_BURST_LAST);
+}
+
+/* PSN, MSN and syndrome of every answer, and that the last packet of a message asks for one. */
+static void every_answer_counts_in(struct vector *v, void *arg)
+{
+    (void)arg;
+    forge_each(v, true, other_psn, is_answer);
+    forge_each(v, true, other_msn, has_aeth);
+    forge_each(v, true, other_syndrome, is_ack);
+    forge_each(v, false, no_ackreq, ends_request);
+}
+
+static void every_answer_counts(void **state)
+{
+    (void)state;
+    vector_each(WIRE_VECTORS, every_answer_counts_in, NULL);
+}
+
 /* ---- other faults
  * ---------------------------------------------------------------------------------------------------- */
 
@@ -424,6 +489,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(answers_as_the_other),
         cmocka_unit_test(asks_as_the_other),
         cmocka_unit_test(a_false_exchange_is_told),
+        cmocka_unit_test(every_answer_counts),
         cmocka_unit_test(doubled_and_swapped),
         cmocka_unit_test(liberties),
         cmocka_unit_test(asking_is_free),
