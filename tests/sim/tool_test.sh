@@ -82,4 +82,5 @@ expect 2 "'-3' is not a number" "$gdaki" sim --random=-3
 expect 2 "out of range" "$gdaki" sim "$dir/826.sim" --seeds 0
 expect 3 "cannot write the capture" "$gdaki" sim "$dir/826.sim" --pcap "$dir/no/such.pcap"
 expect 3 "cannot write" "$gdaki" sim "$dir/826.sim" --json "$dir/no/such.json"
+! grep -q '^seed' "$dir/out" || { echo "FAILED: it ran, and then had nowhere to write"; failed=1; }
 exit $failed
