@@ -290,7 +290,7 @@ struct sn_rx {
     bool ack_due;
     uint32_t unacked;   /* packets since the last acknowledgement */
     uint8_t ack_syndrome;
-    uint32_t ack_psn;
+    uint32_t ack_psn, ack_msn; /* as they were when it became due: an answer tells of nothing behind its request */
     /* The message in progress. */
     uint8_t kind;       /* SN_KIND_COUNT: none */
     uint64_t va;
@@ -567,7 +567,9 @@ bool sn_rc_rx_read(struct sn_qp *qp, const struct sn_burst *b);
 bool sn_rc_rx_atomic(struct sn_qp *qp, const struct sn_burst *b);
 void sn_rc_rx_duplicate(struct sn_qp *qp, const struct sn_burst *b);
 unsigned sn_rc_respond(struct sn_qp *qp); /* read and atomic responses that are due */
+void sn_rc_ack_again(struct sn_qp *qp); /* it is due and has not left yet */
 void sn_rc_send_acks(struct sn_port *port);
+bool sn_rc_acknowledge_before(struct sn_qp *qp, uint32_t psn);
 
 /* transport/unreliable.c */
 void sn_unreliable_sent(struct sn_qp *qp); /* what has been sent is done */

@@ -100,6 +100,52 @@ static void test_acknowledgements(void **state)
     rig_close(&r);
 }
 
+/*
+ * Answers leave in the order of their requests (9.7.5.1), whatever waits for room: what acknowledges a WRITE leaves before the response
+ * to the READ or atomic behind it, and what acknowledges a later WRITE stays behind that.
+ */
+static void test_answers_in_order(void **state)
+{
+    static const enum sn_kind kind[] = {SN_KIND_ACK, SN_KIND_READ_RESPONSE, SN_KIND_ATOMIC_ACK, SN_KIND_ACK};
+    static const uint32_t psn[] = {1, 2, 3, 5}, messages[] = {2, 3, 4, 6}; /* done when each of them became due */
+    struct options o = rc(PSN);
+    struct rig r;
+    (void)state;
+
+    rig_open(&r, &o);
+    for (unsigned room = 0; room <= 4; room++) { /* how many of them find room at first */
+        uint32_t at = PSN + room * 6;
+        r.full = room == 0;
+        r.room = room;
+        sn_port_lock(r.w.port);
+        struct sn_burst b[6] = {rig_packet(&r, SN_KIND_WRITE, ONLY, at), rig_packet(&r, SN_KIND_WRITE, ONLY | SN_BURST_ACKREQ, at + 1),
+                                rig_packet(&r, SN_KIND_READ_REQUEST, ONLY, at + 2), rig_packet(&r, SN_KIND_ATOMIC_FA, ONLY, at + 3),
+                                rig_packet(&r, SN_KIND_WRITE, ONLY, at + 4), rig_packet(&r, SN_KIND_WRITE, ONLY, at + 5)};
+        for (unsigned i = 0; i < 6; i++) {
+            b[i].va = (uintptr_t)r.e.mem + AT;
+            b[i].rkey = r.e.mkey;
+            b[i].dmalen = b[i].kind == SN_KIND_READ_REQUEST ? 8 : 0;
+            b[i].atomic_size = 8;
+            sn_nic_receive(r.e.nic, &b[i]); /* all in one turn */
+        }
+        sn_port_unlock(r.w.port);
+        rig_run(&r);
+        r.full = false;
+        r.room = 0;
+        rig_run(&r);
+        for (unsigned i = room == 0; i < 4; i++) { /* where nothing had room, the response acknowledges the first two as well */
+            const struct sent *s = rig_out(&r);
+            assert_non_null(s);
+            assert_int_equal(s->b.kind, kind[i]);
+            assert_int_equal(s->b.psn, at + psn[i]);
+            assert_true(sn_aeth_is_ack(s->b.syndrome));
+            assert_int_equal(s->b.msn, room * 6 + messages[i]);
+        }
+        rig_expect_silence(&r);
+    }
+    rig_close(&r);
+}
+
 /* ---- PSNs (9.7.1, 9.7.4.1.1) ----------------------------------------------------------------------------------- */
 
 /*
@@ -591,7 +637,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_write_in_packets),
         cmocka_unit_test(test_send_in_packets),
-        cmocka_unit_test(test_acknowledgements),
+        cmocka_unit_test(test_acknowledgements), cmocka_unit_test(test_answers_in_order),
         cmocka_unit_test(test_psn_regions),
         cmocka_unit_test(test_one_nak_a_gap),
         cmocka_unit_test(test_invalid_requests),

@@ -154,7 +154,7 @@ bool sn_far_acknowledge(struct sn_qp *qp)
                                .sqpn = qp->header.sqpn,
                                .psn = qp->rx.ack_psn,
                                .npackets = 1,
-                               .msn = qp->rx.msn};
+                               .msn = qp->rx.ack_msn};
     return send(qp, &m);
 }
 
@@ -183,6 +183,7 @@ static void answer(struct sn_qp *qp, uint32_t psn)
         qp->rx.unacked = 0;
         qp->rx.ack_syndrome = SN_AETH_ACK;
         qp->rx.ack_psn = psn;
+        qp->rx.ack_msn = qp->rx.msn;
         if (sn_far_acknowledge(qp))
             return;
     }

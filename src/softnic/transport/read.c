@@ -345,6 +345,8 @@ unsigned sn_rc_respond(struct sn_qp *qp)
             rx->rd_next++;
             continue;
         }
+        if (!sn_rc_acknowledge_before(qp, s->psn))
+            break;
         bool sent = s->kind == SN_KIND_READ_REQUEST ? answer_read(qp, s, &bytes) : answer_atomic(qp, s);
         if (!sent)
             break;
@@ -357,6 +359,6 @@ unsigned sn_rc_respond(struct sn_qp *qp)
     if (rx->rd_next != rx->rd_tail)
         sn_qp_activate(qp);
     else if (rx->ack_due)
-        sn_rc_ack_due(qp, rx->ack_syndrome, rx->ack_psn); /* it stayed behind these */
+        sn_rc_ack_again(qp); /* it stayed behind these */
     return work;
 }

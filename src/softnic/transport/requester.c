@@ -428,8 +428,8 @@ unsigned sn_rc_transmit(struct sn_qp *qp)
 
     if (qp->rx.rd_next != qp->rx.rd_tail)
         work += sn_rc_respond(qp);
-    if (qp->rx.ack_due && !qp->on_ack_list) /* found no room last time */
-        sn_rc_ack_due(qp, qp->rx.ack_syndrome, qp->rx.ack_psn);
+    if (qp->rx.ack_due)
+        sn_rc_ack_again(qp); /* found no room last time */
     if (qp->state == SN_QP_ERR)
         return work + sn_rc_flush(qp);
     if (qp->state == SN_QP_SQER)

@@ -5,6 +5,15 @@
 
 /* ---- acknowledgements ---------------------------------------------------------------------------------------- */
 
+void sn_rc_ack_again(struct sn_qp *qp)
+{
+    if (qp->on_ack_list)
+        return;
+    qp->on_ack_list = true;
+    qp->ack_next = qp->port->ack_first;
+    qp->port->ack_first = qp;
+}
+
 /* One answer a QP and pass: a later acknowledgement covers the earlier ones (9.7.5.1.2). */
 void sn_rc_ack_due(struct sn_qp *qp, uint8_t syndrome, uint32_t psn)
 {
@@ -14,11 +23,8 @@ void sn_rc_ack_due(struct sn_qp *qp, uint8_t syndrome, uint32_t psn)
     qp->rx.unacked = 0;
     qp->rx.ack_syndrome = syndrome;
     qp->rx.ack_psn = psn;
-    if (qp->on_ack_list)
-        return;
-    qp->on_ack_list = true;
-    qp->ack_next = qp->port->ack_first;
-    qp->port->ack_first = qp;
+    qp->rx.ack_msn = qp->rx.msn;
+    sn_rc_ack_again(qp);
 }
 
 static bool send_ack(struct sn_qp *qp)
@@ -37,7 +43,7 @@ static bool send_ack(struct sn_qp *qp)
     b->psn = qp->rx.ack_psn;
     b->npackets = 1;
     b->syndrome = qp->rx.ack_syndrome;
-    b->msn = qp->rx.msn;
+    b->msn = qp->rx.ack_msn;
     b->length = 0;
     b->iov_count = 0;
     if (sn_port_send(qp, b) == SN_SENT_FULL)
@@ -46,7 +52,15 @@ static bool send_ack(struct sn_qp *qp)
     return true;
 }
 
-/* Answers leave in order: an acknowledgement stays behind read responses that are still due. */
+/* Answers leave in order (9.7.5.1): what acknowledges requests before `psn` leaves before the answer to that one. False: no room. */
+bool sn_rc_acknowledge_before(struct sn_qp *qp, uint32_t psn)
+{
+    const struct sn_rx *rx = &qp->rx;
+
+    return !rx->ack_due || !sn_aeth_is_ack(rx->ack_syndrome) || sn_psn_diff(rx->ack_psn, psn) >= 0 || send_ack(qp);
+}
+
+/* For the same reason an acknowledgement stays behind read responses that are still due. */
 void sn_rc_send_acks(struct sn_port *port)
 {
     struct sn_qp *qp = port->ack_first;
