@@ -3,9 +3,11 @@
 
     bench-alternatives.py GDAKI OUT_FOLDER [ROUNDS]
 
-Every round runs each program once, one after the other, client on the first CPU and server on the second of those that
-this process may use; medians are compared. Between them the cache-line round trip is measured, and its spread is printed:
-where it is large, the virtual CPUs were moved during the run and the ratios say little.
+Every round (5) runs each program once, one after the other, client on the first CPU and server on the second of those that
+this process may use; medians are compared. Around each of gdaki's runs the cache-line round trip is measured, and its spread is
+printed: where it is large, the virtual CPUs were moved during the run and the ratios of two programs say little. A put is held
+against the round trips of its own run (the mean of those before and after it), and the median of these ratios is the row's; a
+run during which the placement changed is left out.
 """
 import json
 import os
@@ -18,10 +20,16 @@ sys.dont_write_bytecode = True  # no folder of it beside the scripts
 import bench_pair
 from bench_pair import CLIENT, SERVER, NotMeasured, pair
 
+if len(sys.argv) not in (3, 4) or (len(sys.argv) == 4 and not (sys.argv[3].isdecimal() and int(sys.argv[3]) > 0)):
+    sys.exit("usage: bench-alternatives.py GDAKI OUT_FOLDER [ROUNDS]; ROUNDS: a number from 1 on")
 GDAKI, OUT = sys.argv[1], sys.argv[2]
-ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 5
+ROUNDS = int(sys.argv[3]) if len(sys.argv) == 4 else 5
+NEAR_US = 0.25  # a cache-line round trip below it: the two CPUs share a cache
+SAME = 1.5      # the round trips before and after a run differ by less: the CPUs stayed where they were
+PUT = "shm put 8"
 FABRIC_PUT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(GDAKI))), "tests/alternatives/fabric_put")
 values = {}
+trips_of_put = []  # (mean round trip of the run in us, the put's p50 in these); None: the placement changed during the run
 troubles = {}
 
 
@@ -37,8 +45,11 @@ def gdaki(name, what, *options, wire="shm"):
         troubles[name] = str(why)
         return
     note(name, what(row))
-    note("round trip", row["floors_before"]["line_round_trip_ns"] / 1e3)
-    note("round trip", row["floors_after"]["line_round_trip_ns"] / 1e3)
+    trips = [row[floors]["line_round_trip_ns"] / 1e3 for floors in ("floors_before", "floors_after")]
+    for trip in trips:
+        note("round trip", trip)
+    if name == PUT:
+        trips_of_put.append((statistics.mean(trips), what(row) / statistics.mean(trips)) if max(trips) < SAME * min(trips) else None)
     note("memcpy 64K", row["floors_before"]["memcpy_64k_gb_per_s"])
     note("memcpy 64K", row["floors_after"]["memcpy_64k_gb_per_s"])
 
@@ -88,7 +99,7 @@ def one_round():
     gdaki("shm put 64K", bandwidth, "put-bw", "-s", "64K", "--span", "64K", "-D", "0.5", *one, "--window", "32")
     ucx("UCX shm put 64K", "ucp_put_bw", 65536, 30000, "posix,cma,self", lambda r: r[5] * 1.048576e-3)
     fabric("libfabric shm 64K", 65536, 32, bandwidth)
-    gdaki("shm put 8", p50, "put-lat", "-s", "8", "-n", "50000")
+    gdaki(PUT, p50, "put-lat", "-s", "8", "-n", "50000")
     ucx("UCX shm put 8", "ucp_put_lat", 8, 200000, "posix,cma,self", lambda r: r[1])
     fabric("libfabric shm 8", 8, 1, lambda row: row["batch_p50_us"], "--delivery")
     gdaki("shm rate 8", rate, "put-bw", "-s", "8", "-D", "0.5", *one, "--window", "256")
@@ -108,9 +119,9 @@ COMPARISONS = (  # what, unit, ours, theirs, ratio that is the goal (None: none 
     ("64 KiB, shared memory", "GB/s", "shm put 64K", "libfabric shm 64K", 1.0, False),
     ("64 KiB, shared memory", "GB/s", "shm put 64K", "UCX shm put 64K", 0.6, False),
     ("64 KiB, shared memory", "GB/s", "shm put 64K", "memcpy 64K", None, False),
-    ("8 B, call to completion", "us", "shm put 8", "round trip", 4.0, True),
-    ("8 B latency, shared memory", "us", "shm put 8", "UCX shm put 8", None, True),
-    ("8 B latency, shared memory", "us", "shm put 8", "libfabric shm 8", None, True),
+    ("8 B, call to completion", "us", PUT, "round trip", 4.0, True),
+    ("8 B latency, shared memory", "us", PUT, "UCX shm put 8", None, True),
+    ("8 B latency, shared memory", "us", PUT, "libfabric shm 8", None, True),
     ("8 B rate, shared memory", "M/s", "shm rate 8", "libfabric shm rate 8", None, False),
     ("8 B rate, shared memory", "M/s", "shm rate 8", "UCX shm rate 8", None, False),
     ("64 KiB, sockets", "GB/s", "udp put 64K", "UCX tcp put 64K", None, False),
@@ -127,10 +138,26 @@ def compare():
     for what, unit, ours, theirs, goal, less in COMPARISONS:
         a, b = medians.get(ours), medians.get(theirs)
         ratio = a / b if a is not None and b else None
+        paired = [trip[1] for trip in trips_of_put if trip is not None]
+        if (ours, theirs) == (PUT, "round trip"):  # each to its own run's, so not the quotient of the two medians
+            ratio = statistics.median(paired) if paired else None
         met = None if ratio is None or goal is None else ratio <= goal if less else ratio >= goal
         table.append({"what": what, "unit": unit, "ours": ours, "value": a, "theirs": theirs, "their_value": b,
                       "ratio": ratio, "goal": goal, "less_is_better": less, "met": met})
     return medians, table
+
+
+def put_in_trips():
+    """Near and far apart, since what a put costs beside its two lines that move weighs more where they are near."""
+    kept = [trip for trip in trips_of_put if trip is not None]
+    words = []
+    for where, is_near in (("near", True), ("far", False)):
+        ratios = [ratio for trip, ratio in kept if (trip < NEAR_US) == is_near]
+        words.append(f"{where} {statistics.median(ratios):.1f} ({min(ratios):.1f} to {max(ratios):.1f}, {len(ratios)} runs)" if ratios
+                     else f"{where} not met with")
+    text = "8 B put in round trips of its own run: " + ", ".join(words)
+    changed = len(trips_of_put) - len(kept)
+    return text + (f"; left out, for the placement changed meanwhile: {changed}" if changed else "")
 
 
 def show(table):
@@ -143,9 +170,11 @@ def show(table):
                      f"{text(row['ratio'], '{:.2f}'):>7} {goal:>8}  {met:4} {row['theirs']}")
     for name, why in troubles.items():
         lines.append(f"not measured: {name}: {' '.join(why.split())}")
+    if trips_of_put:
+        lines.append(put_in_trips())
     trips = values.get("round trip", [])
     if trips:
-        near = sum(t < 0.25 for t in trips)
+        near = sum(t < NEAR_US for t in trips)
         lines.append(f"cache-line round trip {min(trips):.3f} to {max(trips):.3f} us: near in {near} of {len(trips)} samples"
                      + ("; placement changed during the run, ratios of two-CPU figures say little" if 0 < near < len(trips)
                         else ""))
@@ -189,6 +218,7 @@ def main():
     medians, table = compare()
     with open(os.path.join(OUT, "alternatives.json"), "w") as file:
         json.dump({"rounds": ROUNDS, "cpus": [CLIENT, SERVER], "medians": medians, "values": values, "table": table,
+                   "put_in_round_trips": [trip and {"round_trip_us": trip[0], "ratio": trip[1]} for trip in trips_of_put],
                    "troubles": troubles}, file, indent=1)
     text = show(table)
     with open(os.path.join(OUT, "alternatives.txt"), "w") as file:
