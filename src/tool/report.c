@@ -2,12 +2,9 @@
 #include "report.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "tool.h"
 
@@ -159,43 +156,13 @@ static int write_csv(const struct report *r, FILE *out)
     return 0;
 }
 
-/* A file that is there is opened without touching it, one that is not there is made and taken away again. */
-static int try_file(const char *path)
-{
-    struct stat st;
-    bool there = stat(path, &st) == 0;
-    int fd, rc;
-
-    /* Opening a pipe and closing it would tell its reader that there is nothing to come. */
-    if (there && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-        return access(path, W_OK) ? -errno : 0;
-    fd = open(path, O_WRONLY | O_CLOEXEC | (there ? 0 : O_CREAT | O_EXCL), 0666);
-    rc = fd >= 0 ? 0 : -errno;
-    if (fd >= 0)
-        close(fd);
-    if (fd >= 0 && !there)
-        unlink(path);
-    return rc;
-}
-
-static int check_file(const char *path)
-{
-    int rc = try_file(path);
-
-    if (rc)
-        tool_error("cannot write %s: %s", path, strerror(-rc));
-    return rc;
-}
-
 int report_check(const struct perf_options *options)
 {
     const char *const paths[] = {options->json, options->csv, options->plot};
     int rc = 0;
 
-    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]) && !rc; i++) {
-        if (paths[i] && strcmp(paths[i], "-"))
-            rc = check_file(paths[i]);
-    }
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]) && !rc; i++)
+        rc = tool_check_file(paths[i]);
     if (!rc && options->plot && system("command -v gnuplot >/dev/null 2>&1")) {
         tool_error("cannot draw %s: gnuplot is not there (Debian: gnuplot-nox)", options->plot);
         rc = -ENOENT;

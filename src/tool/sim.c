@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "parse.h"
 #include "sim/sim.h"
@@ -156,29 +154,6 @@ static int run(const struct options *o, const struct sim_scenario *sc, bool with
     return rc;
 }
 
-/* Tried before the run, which may take minutes. What is no file (a pipe, a device) is not touched: its reader waits for us. */
-static int try_json(const char *path)
-{
-    struct stat st;
-    bool there;
-    FILE *f;
-
-    if (path == NULL || strcmp(path, "-") == 0)
-        return TOOL_OK;
-    there = stat(path, &st) == 0;
-    if (there && !S_ISREG(st.st_mode))
-        return TOOL_OK;
-    f = fopen(path, "a");
-    if (f == NULL) {
-        tool_error("cannot write '%s': %s", path, strerror(errno));
-        return TOOL_FAILED;
-    }
-    fclose(f);
-    if (!there)
-        unlink(path);
-    return TOOL_OK;
-}
-
 static int write_json(const struct options *o, const struct sim_result *result)
 {
     FILE *f;
@@ -297,9 +272,7 @@ int tool_sim_main(int argc, char **argv)
         sim_scenario_print(&sc, stdout);
         rc = TOOL_OK;
     } else {
-        rc = try_json(o.json);
-        if (rc == TOOL_OK)
-            rc = o.seeds == 1 ? run_one(&o, &sc) : run_seeds(&o, &sc);
+        rc = tool_check_file(o.json) != 0 ? TOOL_FAILED : o.seeds == 1 ? run_one(&o, &sc) : run_seeds(&o, &sc);
     }
     sim_scenario_free(&sc);
     return rc;

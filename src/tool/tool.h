@@ -19,6 +19,9 @@ enum tool_exit {
 void tool_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void tool_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Tries a file that will be written, and leaves it as it was; NULL and "-" are none. 0, or a negative errno that has been told. */
+int tool_check_file(const char *path);
+
 /* A sub-command gets argv with its own name at 0; `name` is what usage texts call it ("gdaki perf put-bw"). */
 int tool_info_main(int argc, char **argv);
 int tool_perf_main(int argc, char **argv);
