@@ -175,8 +175,7 @@ static bool place(struct sn_qp *qp, const struct sn_short *m)
     return true;
 }
 
-/* What comes alone is answered before anything else is done about it; one acknowledgement for several in a row leaves
- * later. */
+/* What comes alone is answered before anything else is done; one acknowledgement for several in a row leaves later. */
 static void answer(struct sn_qp *qp, uint32_t psn)
 {
     if (qp->port->answers_now && !qp->on_ack_list && !qp->rx.ack_due) {
